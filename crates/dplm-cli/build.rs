@@ -1,4 +1,5 @@
-//! Says which commit a release is of. Other builds do not: they would be linked anew after every commit.
+//! Says which commit a release is of. Other builds do not: they would be linked anew after every
+//! commit.
 
 use std::{env, process::Command};
 

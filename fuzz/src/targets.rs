@@ -1,7 +1,7 @@
 //! What dplm does with bytes that somebody else chose. A target panics when a promise is broken.
 //!
-//! The promises: no panic, no message with a cell in it, the same rows and refusals however a table is cut into pieces, and nothing that
-//! changes with one row but that row.
+//! The promises: no panic, no message with a cell in it, the same rows and refusals however a table
+//! is cut into pieces, and nothing that changes with one row but that row.
 
 use std::{
     cell::RefCell,
@@ -113,8 +113,8 @@ pub fn fit(data: &[u8]) {
     assert!(Fit::from_json(&to_json(&fit)).is_ok_and(|again| again == fit), "a fit that does not read back");
 }
 
-/// Bytes that travel between machines: the first byte says which, and each three that follow change one of theirs, or cut them short. They are
-/// sealed again, so that what is changed is read.
+/// Bytes that travel between machines: the first byte says which, and each three that follow change
+/// one of theirs, or cut them short. They are sealed again, so that what is changed is read.
 pub fn remote(data: &[u8]) {
     let Some((&which, edits)) = data.split_first() else { return };
     let known = TRAVELLING.with(Clone::clone);
@@ -229,7 +229,8 @@ fn ask_everything(rows: &mut RemoteRows) {
     for ladder in [norms, residuals, Ladder::Gradients { theta, theta_unit, clips: &clips }] {
         rows.tail_counts(&ladder, relation).expect("sound");
     }
-    // Inputs of the corpus say by number which question they change: these keep the numbers of those that follow.
+    // Inputs of the corpus say by number which question they change: these keep the numbers of
+    // those that follow.
     for radius in [1 << 12, 1 << 14] {
         rows.outer_sum(&Outer::Shrunk { radius }, relation).expect("sound");
     }
@@ -243,8 +244,9 @@ fn ask_everything(rows: &mut RemoteRows) {
     rows.negative_gradient_sum(theta, &lattice, relation).expect("sound");
 }
 
-/// Two texts that differ in one row. The first byte says which row and how it is written, the others are its cells, with a NUL between them:
-/// whatever they hold, the columns, the refusals and every other row stay the same.
+/// Two texts that differ in one row. The first byte says which row and how it is written, the
+/// others are its cells, with a NUL between them: whatever they hold, the columns, the refusals and
+/// every other row stay the same.
 pub fn locality(data: &[u8]) {
     let Some((&choice, cells)) = data.split_first() else { return };
     let Ok(cells) = std::str::from_utf8(cells) else { return };
@@ -282,7 +284,8 @@ struct Written {
 }
 
 impl Written {
-    /// What a table of these rows shows but for one of them: its columns, and a refusal or the other rows' cells.
+    /// What a table of these rows shows but for one of them: its columns, and a refusal or the
+    /// other rows' cells.
     fn seen(&self, rows: &[[&str; 3]], segment_bytes: usize) -> String {
         let folder = Scratch::new();
         let file = folder.path(if self.comma { "table.csv" } else { "table.tsv" });
@@ -353,10 +356,12 @@ fn read(inputs: &[String], length: usize) {
         Err(error) => return keeps_cells(&error, !error.to_string().contains("column")),
     };
     let names = source.schema().names().collect::<Vec<_>>().concat();
-    // A name is not a cell. One that starts with a control character is written with an escape, which may end in the marker's first digit.
+    // A name is not a cell. One that starts with a control character is written with an escape,
+    // which may end in the marker's first digit.
     let hidden = !names.contains(&MARKER[1..]);
     keeps_cells(&template(source.schema()), hidden);
-    // Which of them, and how strict, the bytes say themselves: a run is short that way, and the same each time.
+    // Which of them, and how strict, the bytes say themselves: a run is short that way, and the
+    // same each time.
     let formula = Formula::parse(FORMULAS[length / 2 % FORMULAS.len()]).expect("a sound formula");
     let whole = ReadOptions { strict: length.is_multiple_of(3), ..ReadOptions::default() };
     // Pieces of a few bytes and rows, so that a short text is cut as a long one is.
@@ -367,7 +372,8 @@ fn read(inputs: &[String], length: usize) {
             keeps_cells(&error, hidden);
             let again = Dataset::read(&source, &formula, &Reading { table: whole, ..Reading::default() }).err();
             let again = again.expect("what is refused in pieces is refused whole").to_string();
-            // Strict reading names the first column that is bad in a block, so that blocks of other rows may name another.
+            // Strict reading names the first column that is bad in a block, so that blocks of other
+            // rows may name another.
             assert!(whole.strict || again == error.to_string(), "{error}; {again}");
         }
     }

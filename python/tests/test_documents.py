@@ -76,7 +76,8 @@ def test_every_block_is_run():
             assert name in [*TUTORIALS, *GUIDES, "README"], f"{name}: nothing runs\n{block['text']}"
         if blocks(document, "r"):
             assert str(document.relative_to(ROOT)) in in_r, f"{name}: r/test does not run its R code"
-        # Those of the readme are tests of the crate; a block without a kind is an illustration, as are texts.
+        # Those of the readme are tests of the crate; a block without a kind is an illustration, as
+        # are texts.
         known = {"sh", "python", "toml", "r", "text", "", "json"} | ({"rust,no_run"} if name == "README" else set())
         assert {block["kind"] for block in BLOCK.finditer(text)} <= known, name
 

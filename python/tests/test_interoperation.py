@@ -110,7 +110,8 @@ def test_a_query_of_postgresql_is_a_table(arrow, expected, postgresql):
         assert dplm.lm(FORMULA, cursor, **BOUNDED).params.to_dict() == expected
         cursor.execute("SELECT wage, educ::smallint AS educ, exper, \"union\"::varchar(3) AS \"union\", DATE '2020-02-03' AS day FROM wages")
         assert dplm.lm(FORMULA, cursor, **BOUNDED).params.to_dict() == expected
-        # The driver hands decimals over as texts, whatever they are: the query says that they are numbers.
+        # The driver hands decimals over as texts, whatever they are: the query says that they are
+        # numbers.
         cursor.execute("SELECT wage::numeric(38, 20) AS wage, educ, exper, \"union\" FROM wages")
         with pytest.raises(dplm.DataError, match="'wage' holds text"):
             dplm.lm(FORMULA, cursor, **BOUNDED)

@@ -66,7 +66,8 @@ def test_the_covariance(fit, facts):
 
 
 def test_what_the_intervals_are_for(fit, facts, wages):
-    # Least squares is claimed where the budget affords a clip that cannot bend it: some 5,000 for rows times rho.
+    # Least squares is claimed where the budget affords a clip that cannot bend it: some 5,000 for
+    # rows times rho.
     assert fit.target == "robust" == facts["target"] and fit.target_text == facts["target_text"]
     assert fit.target_text.startswith("the robust (Huber) coefficients of the population")
     for target, start in {
@@ -258,7 +259,8 @@ def test_prediction_only(wages):
 
 
 def test_what_cannot_be_told_is_not_a_number(wages_csv):
-    # A column that hardly varies within its bounds, at a budget that cannot tell it from the constant.
+    # A column that hardly varies within its bounds, at a budget that cannot tell it from the
+    # constant.
     fit = dplm.lm("wage[0..60] ~ educ[0..100000]", wages_csv, rho=0.5, seed=3)
     assert math.isnan(fit.bse["educ"]) and fit.conf_int().loc["educ"].isna().all() and not fit.identified["educ"]
 

@@ -30,8 +30,9 @@ from dplm._given import OPTIONS
 from dplm.sklearn import BudgetError, PrivateLinearRegression
 
 
-# No check is disabled or expected to fail. Two tags say what privacy means: scores may be poor on a few dozen rows (`poor_score`), and
-# a missing feature is no error (`allow_nan`). Checks that fit twice set `random_state`, so the noise is the same.
+# No check is disabled or expected to fail. Two tags say what privacy means: scores may be poor on a
+# few dozen rows (`poor_score`), and a missing feature is no error (`allow_nan`). Checks that fit
+# twice set `random_state`, so the noise is the same.
 @parametrize_with_checks(
     [
         PrivateLinearRegression(rho=100.0, standardised=True, budget=math.inf),

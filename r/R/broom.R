@@ -1,4 +1,5 @@
-# Methods of generics that the package broom shares; they are there once that, or generics, is loaded.
+# Methods of generics that the package broom shares; they are there once that, or generics, is
+# loaded.
 
 tidy.dplm <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   table <- data.frame(

@@ -22,8 +22,8 @@ telling_what_was_spent <- function(spent, fit) {
   tryCatch(fit, interrupt = lost)
 }
 
-# Warns of what the command line warns of. The condition holds the fit, which is paid for; where warnings are made errors the fit would be
-# lost with them, so they are messages there.
+# Warns of what the command line warns of. The condition holds the fit, which is paid for; where
+# warnings are made errors the fit would be lost with them, so they are messages there.
 warn_of <- function(fit, sentences, about_privacy) {
   class <- c("dplm_fit_warning", "dplm_privacy_warning")[1 + about_privacy]
   for (j in seq_along(sentences)) {
@@ -38,7 +38,8 @@ warn_of <- function(fit, sentences, about_privacy) {
 
 is_text <- function(x) is.character(x) && length(x) == 1 && !is.na(x)
 
-# What the native half takes as it is, checked so that a mistake is a `dplm_request_error` like any other.
+# What the native half takes as it is, checked so that a mistake is a `dplm_request_error` like any
+# other.
 text_of <- function(name, x) if (is_text(x)) enc2utf8(x) else refuse("request", sprintf("%s must be a text", name))
 
 truth_of <- function(name, x) if (isTRUE(x) || isFALSE(x)) x else refuse("request", sprintf("%s must be TRUE or FALSE", name))
@@ -49,7 +50,8 @@ number_of <- function(name, x) {
   if (is.numeric(x) && length(x) == 1 && !is.na(x)) as.double(x) else refuse("request", sprintf("%s must be a number", name))
 }
 
-# What `ask` gives. A refusal does not quote one of several texts: they may be a column of a table by mistake.
+# What `ask` gives. A refusal does not quote one of several texts: they may be a column of a table
+# by mistake.
 unquoted <- function(name, texts, ask) {
   found <- tryCatch(ask(), dplm_request_error = function(refusal) refusal)
   if (!inherits(found, "dplm_request_error")) return(found)

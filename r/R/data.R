@@ -1,14 +1,15 @@
 # Tables from R to the native half.
 #
-# What a cell becomes depends on that cell alone: nothing is guessed, voted or converted over a column. No message of another package
-# is passed on, since it may hold cells.
+# What a cell becomes depends on that cell alone: nothing is guessed, voted or converted over a
+# column. No message of another package is passed on, since it may hold cells.
 
 accepted <- paste(
   "the data must be a data frame, a list of columns, a matrix with column names, the path of a file, a list of paths, or, with the package nanoarrow,",
   "anything it makes an array stream of"
 )
 
-# What `data` is, for the native half. `wanted` are the columns that will be read, where that is known; `csv` says how text files are written.
+# What `data` is, for the native half. `wanted` are the columns that will be read, where that is
+# known; `csv` says how text files are written.
 described <- function(data, wanted = NULL, csv = NULL) {
   if (is.character(data) && is.null(dim(data))) return(list(files = path_of_data(data), csv = text_or_null("csv", csv)))
   if (is_list_of_paths(data)) return(list(files = existing("the data", data), csv = text_or_null("csv", csv)))
@@ -19,7 +20,8 @@ described <- function(data, wanted = NULL, csv = NULL) {
   list(stream = stream(data))
 }
 
-# One text is a path. Several are a column of a table by mistake, and no cell of it may be in a message.
+# One text is a path. Several are a column of a table by mistake, and no cell of it may be in a
+# message.
 path_of_data <- function(data) {
   if (!is_text(data) || grepl("\n", data, fixed = TRUE)) {
     refuse("request", "the data are texts, and no path: give a data frame, the path of a file, or a list of paths")
@@ -31,7 +33,8 @@ is_list_of_paths <- function(data) {
   is.list(data) && !is.object(data) && is.null(names(data)) && length(data) > 0 && all(vapply(data, is_text, NA))
 }
 
-# Paths in a list. One that leads nowhere is not quoted: it may be a cell, and the list no list of paths.
+# Paths in a list. One that leads nowhere is not quoted: it may be a cell, and the list no list of
+# paths.
 existing <- function(what, listed) {
   paths <- path.expand(enc2utf8(unlist(listed)))
   leads <- vapply(paths, function(path) path == "-" || file.exists(path) || length(Sys.glob(path)) > 0, NA, USE.NAMES = FALSE)
@@ -75,8 +78,8 @@ day <- function(times) {
   as.Date(as.POSIXct(times), tz = if (is.null(zone)) "" else zone[1])
 }
 
-# Each text as UTF-8, and missing where it is none. A text of unknown encoding is in that of the session where it has one, and else UTF-8 too: R
-# itself would spell out the bytes.
+# Each text as UTF-8, and missing where it is none. A text of unknown encoding is in that of the
+# session where it has one, and else UTF-8 too: R itself would spell out the bytes.
 utf8 <- function(texts) {
   session <- l10n_info()
   has_encoding <- session$`Latin-1` || (session$MBCS && !session$`UTF-8`)

@@ -58,7 +58,8 @@ ledger_file <- function(ledger) {
   if (inherits(ledger, "dplm_ledger")) ledger$file else if (is_text(ledger)) path.expand(ledger) else ledger
 }
 
-# Moments as the native half takes them: a path, or a list of numbers and names, in the order of the names.
+# Moments as the native half takes them: a path, or a list of numbers and names, in the order of the
+# names.
 given_moments <- function(moments) {
   if (is.null(moments)) return(NULL)
   if (is_text(moments)) return(path.expand(moments))

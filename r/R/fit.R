@@ -1,5 +1,6 @@
-# The result of a fit. It holds released and public numbers only, and its JSON, from which anything else is computed: an object like any
-# other, which may be copied, saved with `saveRDS` and sent elsewhere.
+# The result of a fit. It holds released and public numbers only, and its JSON, from which anything
+# else is computed: an object like any other, which may be copied, saved with `saveRDS` and sent
+# elsewhere.
 
 new_fit <- function(json, call = NULL) {
   facts <- value(native_facts(json))
@@ -42,7 +43,8 @@ print.dplm <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   invisible(x)
 }
 
-# Prints what `printed` prints, each line with its mark where rows were simulated: `pretend` then says what that means.
+# Prints what `printed` prints, each line with its mark where rows were simulated: `pretend` then
+# says what that means.
 marked <- function(pretend, printed) {
   if (is.null(pretend)) return(invisible(printed))
   lines <- utils::capture.output(invisible(printed))

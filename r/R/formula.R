@@ -1,6 +1,8 @@
-# Models: a text with the public facts in it, a formula of R with the facts beside it, or a model file.
+# Models: a text with the public facts in it, a formula of R with the facts beside it, or a model
+# file.
 
-# What is said of the model: its formula, and for a model file that columns without bounds are standardised.
+# What is said of the model: its formula, and for a model file that columns without bounds are
+# standardised.
 model <- function(formula, public = NULL, takes_bare = FALSE) {
   if (inherits(formula, "formula")) {
     if (!takes_bare) check_facts(formula, public)
@@ -24,7 +26,8 @@ model_file <- function(path) {
   paste(lines, collapse = "\n")
 }
 
-# A formula of R as text, each column with what is publicly known of it. What is not known the library asks for: nothing is taken from data.
+# A formula of R as text, each column with what is publicly known of it. What is not known the
+# library asks for: nothing is taken from data.
 written <- function(formula, public) {
   unknown <- setdiff(names(public), all.vars(formula))
   if (!is.null(public) && (!is.list(public) || is.null(names(public)))) {

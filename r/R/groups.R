@@ -15,7 +15,8 @@ new_groups <- function(json, call = NULL) {
   structure(c(groups, facts[intersect(c("formula", "units", "level", "private", "promise", "date", "ledger", "pretend"), names(facts))]), class = "dplm_groups")
 }
 
-# How many rows, or persons, each group has, and the standard deviation of the noise in that: 0 where it is public.
+# How many rows, or persons, each group has, and the standard deviation of the noise in that: 0
+# where it is public.
 sizes_of <- function(facts, levels) {
   noise_sd <- numbers_of(facts$groups, "size_sd")
   count <- vapply(facts$groups, function(one) one$units$count, 0)

@@ -8,7 +8,8 @@ plot.dplm <- function(x, over = NULL, at = list(), level = x$level, simultaneous
   invisible(x)
 }
 
-# Each coefficient that is identified with its interval, each in its own units; the intercept only where it is all there is.
+# Each coefficient that is identified with its interval, each in its own units; the intercept only
+# where it is all there is.
 plot_coefficients <- function(fit, level, ...) {
   table <- cbind(estimate = fit$coefficients, confint(fit, level = level))
   table <- table[!is.na(fit$std_error), , drop = FALSE]

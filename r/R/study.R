@@ -1,4 +1,5 @@
-# More than one fit of a table: several specifications under one budget, and a second release pooled with the first.
+# More than one fit of a table: several specifications under one budget, and a second release pooled
+# with the first.
 
 dplm_study <- function(specifications, data,
                        # <options dplm_study>

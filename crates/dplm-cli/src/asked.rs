@@ -35,7 +35,8 @@ impl<T> Options<T> {
     /// Reads what was typed, and the files that stand for options.
     ///
     /// # Errors
-    /// When a file cannot be read or is not understood, or a value is not one that its option takes.
+    /// When a file cannot be read or is not understood, or a value is not one that its option
+    /// takes.
     pub fn read(&self) -> Result<Asked, Failure> {
         let mut said = self.said.clone();
         if let Some(path) = &self.model {
@@ -63,7 +64,8 @@ fn wrong(value: OptionError) -> Failure {
 /// Makes sense of a request: every number it is refused for was typed.
 ///
 /// # Errors
-/// One sentence on the first thing that makes no sense; a mistake in the formula is shown where it is.
+/// One sentence on the first thing that makes no sense; a mistake in the formula is shown where it
+/// is.
 pub fn checked(request: &FitRequest) -> Result<CheckedFit, Failure> {
     Formula::parse_for(&request.formula, request.family).map_err(|error| Failure::formula(&request.formula, &error))?;
     request.check_among(dplm_methods::METHODS).map_err(Failure::of_request)

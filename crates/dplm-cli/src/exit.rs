@@ -11,7 +11,8 @@ use dplm::{
 use dplm_ledger::LedgerError;
 use dplm_simulate::pretend::PretendError;
 
-/// Why nothing was done. The text is one sentence that says what to do, and never holds a cell's value.
+/// Why nothing was done. The text is one sentence that says what to do, and never holds a cell's
+/// value.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The command was wrong: status 2.

@@ -1,4 +1,5 @@
-//! The `dplm` command as a function, for the program of that name and for the Python package, which installs it too.
+//! The `dplm` command as a function, for the program of that name and for the Python package, which
+//! installs it too.
 
 mod account;
 mod args;

@@ -65,7 +65,8 @@ impl Format {
         }
     }
 
-    /// Whether a file with this ending is taken for something else. People open a page by its name, so any other ending is wrong for it.
+    /// Whether a file with this ending is taken for something else. People open a page by its name,
+    /// so any other ending is wrong for it.
     fn is_misnamed(self, ending: &str) -> bool {
         const KNOWN: [&str; 16] = [
             "html", "htm", "json", "csv", "tsv", "parquet", "arrow", "svg", "png", "jpg", "pdf", "docx", "xlsx",
@@ -135,7 +136,8 @@ impl Output {
     /// Opens an output; the final name stays as it is until [`commit`](Self::commit).
     ///
     /// # Errors
-    /// When the place cannot be written to, or the name is that of a folder or of a link, which is never followed.
+    /// When the place cannot be written to, or the name is that of a folder or of a link, which is
+    /// never followed.
     pub fn open(destination: &Destination) -> Result<Output, Failure> {
         let target = match destination {
             Destination::Stdout => Target::Stdout(Printer::stream()),

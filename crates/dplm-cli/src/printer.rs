@@ -1,7 +1,7 @@
 //! The only place that writes to the terminal.
 //!
-//! Results go to standard output; progress, notes, warnings and errors to standard error, and `--quiet` silences all of those but
-//! errors and the warning that a result is not private.
+//! Results go to standard output; progress, notes, warnings and errors to standard error, and
+//! `--quiet` silences all of those but errors and the warning that a result is not private.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
@@ -42,7 +42,8 @@ impl Printer {
         }
     }
 
-    /// Warns of something. One that is on the same screen already, as part of the result, is not repeated.
+    /// Warns of something. One that is on the same screen already, as part of the result, is not
+    /// repeated.
     pub fn warning(&self, text: &str, shown: bool) {
         if !self.quiet {
             Printer::alarm(text, shown);
@@ -94,7 +95,8 @@ impl Printer {
         }
     }
 
-    /// One line on standard error. Names from a command line or a header may hold anything, so control characters are taken out.
+    /// One line on standard error. Names from a command line or a header may hold anything, so
+    /// control characters are taken out.
     fn tell(text: &str) {
         Printer::write(&format!("dplm: {text}"));
     }
@@ -107,7 +109,8 @@ impl Printer {
     }
 }
 
-/// The first paragraph of an error of the command-line parser on one line, with its tip, or where to look.
+/// The first paragraph of an error of the command-line parser on one line, with its tip, or where
+/// to look.
 fn one_sentence(text: &str) -> String {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = text.split("\n\n").next().unwrap_or_default();

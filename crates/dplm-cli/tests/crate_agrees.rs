@@ -1,4 +1,5 @@
-//! The same seed gives the same bits from the command and from the crate. (`python/tests/test_lm.py` adds the Python package.)
+//! The same seed gives the same bits from the command and from the crate.
+//! (`python/tests/test_lm.py` adds the Python package.)
 
 use dplm::{
     Dataset, NoiseSource, Progress, Reading,

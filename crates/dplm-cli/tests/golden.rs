@@ -96,7 +96,8 @@ const REFUSED: [&str; 35] = [
     "ledger init rows.csv --dataset d --rho 1",
 ];
 
-/// A table that arithmetic makes: no generator, so that nothing but the program can change a number.
+/// A table that arithmetic makes: no generator, so that nothing but the program can change a
+/// number.
 fn directory() -> Directory {
     let directory = Directory::new();
     let mut rows = "y,x,z,g,id,w\n".to_owned();
@@ -121,7 +122,8 @@ fn words(command: &str) -> Vec<&str> {
     command.split_whitespace().map(|word| if word == "F" { FORMULA } else { word }).collect()
 }
 
-/// What a fit tells that does not depend on the day or the version: every number, and where it came from.
+/// What a fit tells that does not depend on the day or the version: every number, and where it came
+/// from.
 fn numbers(document: &Value) -> Value {
     const KEYS: [&str; 12] = [
         "coefficients",

@@ -1,7 +1,9 @@
-//! Bytes that somebody else chose: the fuzz targets on a stable compiler, from the committed corpus and its mutations.
+//! Bytes that somebody else chose: the fuzz targets on a stable compiler, from the committed corpus
+//! and its mutations.
 //!
-//! A few hundred runs a target here; `DPLM_FUZZ_RUNS=1000000 cargo test -p dplm-cli --test all hostile` for more. With a nightly compiler,
-//! `cargo +nightly fuzz run csv` looks further, guided by coverage.
+//! A few hundred runs a target here;
+//! `DPLM_FUZZ_RUNS=1000000 cargo test -p dplm-cli --test all hostile` for more. With a nightly
+//! compiler, `cargo +nightly fuzz run csv` looks further, guided by coverage.
 
 #[path = "../../../fuzz/src/targets.rs"]
 mod targets;
@@ -50,7 +52,8 @@ fn mutate(bytes: &mut Vec<u8>, other: &[u8], chance: &mut Chance) {
     }
 }
 
-/// Panics that are caught on purpose, inside the decoders, would fill the screen; those of tests are shown.
+/// Panics that are caught on purpose, inside the decoders, would fill the screen; those of tests
+/// are shown.
 fn silence_decoders() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -149,7 +149,8 @@ fn every_run_spends_and_another_table_is_noticed() {
     assert_eq!(recorded(&directory), 3);
 }
 
-/// The count of usable rows, which a fit pays for first, does not hold the next table to be another one.
+/// The count of usable rows, which a fit pays for first, does not hold the next table to be another
+/// one.
 #[test]
 fn a_fit_of_the_wrong_file_that_is_reversed_leaves_the_name_free() {
     let directory = directory(5000, "1");
@@ -162,7 +163,8 @@ fn a_fit_of_the_wrong_file_that_is_reversed_leaves_the_name_free() {
     directory.ok(&spend("0.1", &[]));
 }
 
-/// The hashes have no key, so anyone who can write the file can write another history: only what was kept elsewhere tells.
+/// The hashes have no key, so anyone who can write the file can write another history: only what
+/// was kept elsewhere tells.
 #[test]
 fn fits_that_were_kept_give_another_history_away() {
     let directory = directory(900, "1");
@@ -265,7 +267,8 @@ fn killed_at_any_moment_no_answer_is_without_its_record() {
         answers += u32::from(answered);
         early += u32::from(records == 0);
         between += u32::from(records == 1 && !answered);
-        // However busy the machine is, about half of the moments lie before the record and half after.
+        // However busy the machine is, about half of the moments lie before the record and half
+        // after.
         longest = longest.mul_f64(if records == 0 { 1.1 } else { 0.91 });
     }
     println!("{rounds} kills: {early} before the record, {between} between record and answer, the rest after");
@@ -284,7 +287,8 @@ fn a_full_disk_refuses_and_loses_nothing() {
     let directory = directory(900, "1");
     let length = fs::metadata(directory.path("budget.db")).expect("a ledger").len();
     let (mut refused, mut done) = (0, 0);
-    // Files may not grow beyond a number of blocks of 512 bytes: first the journal has no room, then the ledger, then the result.
+    // Files may not grow beyond a number of blocks of 512 bytes: first the journal has no room,
+    // then the ledger, then the result.
     for blocks in (0..=length / 512 + 80).step_by(4) {
         let before = recorded(&directory);
         let limit = format!("trap '' XFSZ; ulimit -f {blocks}");
@@ -338,9 +342,11 @@ fn a_read_only_folder_or_file_refuses_and_loses_nothing() {
     let directory = directory(900, "1");
     let mode =
         |name: &str, mode| fs::set_permissions(directory.path(name), fs::Permissions::from_mode(mode)).expect("mode");
-    // Permissions do not bind the administrator, so as such the command is run as nobody, from a copy it may execute.
+    // Permissions do not bind the administrator, so as such the command is run as nobody, from a
+    // copy it may execute.
     let program = directory.path("program");
-    // Copied by another process: a test that starts a program meanwhile would inherit a file that is open here, and it could not be executed.
+    // Copied by another process: a test that starts a program meanwhile would inherit a file that
+    // is open here, and it could not be executed.
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_dplm")).arg(&program).status().expect("cp starts");
     assert!(copied.success());
     mode("program", 0o755);

@@ -1,4 +1,5 @@
-//! Files made to take all memory: each is read, or refused in words, within an address space of 1.5 GB.
+//! Files made to take all memory: each is read, or refused in words, within an address space of 1.5
+//! GB.
 
 #![cfg(target_os = "linux")]
 
@@ -70,7 +71,8 @@ fn a_hundred_thousand_columns_are_read() {
     directory.write("wide.csv", text);
     let done = fit(&directory, "wide.csv", "y ~ c7 + c99999");
     assert_eq!(done.status, 0, "{}", done.stderr);
-    // Every column at once is more than the arithmetic can be exact for, or the rows can tell apart.
+    // Every column at once is more than the arithmetic can be exact for, or the rows can tell
+    // apart.
     fit(&directory, "wide.csv", "y ~ .").assert_refused(1, "a hundred thousand coefficients");
     let template = run(&directory, &["init", "wide.csv"]);
     assert!(template.status == 0 && template.stdout.contains("c99999"), "{}", template.stderr);

@@ -1,4 +1,5 @@
-//! Every method by its name: a fit, its report, its file, its budget, and the refusal of what it does not offer.
+//! Every method by its name: a fit, its report, its file, its budget, and the refusal of what it
+//! does not offer.
 
 use dplm::privacy::Mechanisms;
 
@@ -34,7 +35,8 @@ fn every_method_fits_and_spends_from_a_ledger() {
     }
 }
 
-/// An epsilon that is asked for is kept, by the conversion that holds for the method; the ledger says the same.
+/// An epsilon that is asked for is kept, by the conversion that holds for the method; the ledger
+/// says the same.
 #[test]
 fn a_choice_is_converted_by_a_bound_for_any_mechanism() {
     let directory = Directory::new();

@@ -102,7 +102,8 @@ fn what_cannot_be_meant_is_refused() {
     assert!(nobody.stderr.contains("the data 0 persons"), "{}", nobody.stderr);
 }
 
-/// 1500 persons with two rows that go together: least squares is clustered, beside a fit of the same persons; all of it is marked as not private.
+/// 1500 persons with two rows that go together: least squares is clustered, beside a fit of the
+/// same persons; all of it is marked as not private.
 #[test]
 fn a_diagnosis_of_persons_clusters_and_says_so() {
     let directory = Directory::new();

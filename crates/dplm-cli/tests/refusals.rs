@@ -44,7 +44,8 @@ fn files_that_cannot_be_fitted() {
     refused(&directory, "folder", FORMULA, &RHO, 1);
 }
 
-/// Without a GPU, `--device cuda` is one sentence that says what to do; with one, it is a fit. A word that is no device is a wrong command.
+/// Without a GPU, `--device cuda` is one sentence that says what to do; with one, it is a fit. A
+/// word that is no device is a wrong command.
 #[test]
 fn devices_that_are_not_there() {
     let directory = Directory::new();
@@ -281,7 +282,8 @@ fn strict_reading_names_the_column_only() {
     directory.ok(&["fit", &data, "--formula", FORMULA, "--rho", "0.5"]);
 }
 
-/// A level that one row has and one that no row has look alike: both are left out, by a test on released numbers.
+/// A level that one row has and one that no row has look alike: both are left out, by a test on
+/// released numbers.
 #[test]
 fn a_level_that_never_occurs_is_not_revealed() {
     let directory = Directory::new();

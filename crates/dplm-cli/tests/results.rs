@@ -355,7 +355,8 @@ fn a_diagnosis_of_clipped_rows() {
     let all: Value = serde_json::from_str(&done.stdout).expect("JSON");
     assert_eq!((&all["private"], &all["fit"]["private"]), (&Value::Bool(false), &Value::Bool(false)));
     assert!(done.stderr.contains("do not publish"));
-    // The start explains nothing, so more rows are clipped there than near the optimum, noise or not.
+    // The start explains nothing, so more rows are clipped there than near the optimum, noise or
+    // not.
     let clipped: Vec<f64> = all["clipped"]
         .as_array()
         .expect("a list")
@@ -403,8 +404,8 @@ fn a_plan() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"));
 }
 
-/// A plan for a model: the errors that fits of rows as assumed then have, within the quarter that a plan may be off; what will be left out; a budget
-/// for a wanted error.
+/// A plan for a model: the errors that fits of rows as assumed then have, within the quarter that a
+/// plan may be off; what will be left out; a budget for a wanted error.
 #[test]
 fn a_plan_for_a_model_is_kept_by_its_fits() {
     let directory = Directory::new();
@@ -446,7 +447,8 @@ fn a_plan_for_a_model_is_kept_by_its_fits() {
     assert!((0.001..0.05).contains(&wanted) && effect > 0.9, "{wanted} {effect}");
 }
 
-/// A dry run looks at no cell: tables of as many rows have the same plan. It spends nothing, and refuses what the fit would refuse.
+/// A dry run looks at no cell: tables of as many rows have the same plan. It spends nothing, and
+/// refuses what the fit would refuse.
 #[test]
 fn a_dry_run_spends_nothing_and_looks_at_no_cell() {
     let directory = Directory::new();
@@ -514,8 +516,9 @@ fn the_demo() {
     assert_eq!(done.stderr, "");
 }
 
-/// The command that a page prints makes the page's fit again, to the last digit where the noise is the same. A target that was not
-/// asked for is not in it: a fit for the population at any price is another one.
+/// The command that a page prints makes the page's fit again, to the last digit where the noise is
+/// the same. A target that was not asked for is not in it: a fit for the population at any price is
+/// another one.
 #[cfg(unix)]
 #[test]
 fn the_command_of_a_page_makes_its_fit_again() {

@@ -1,8 +1,10 @@
-//! AdaSSP: least squares from noisy second moments, with a ridge chosen privately. The paper's comparison.
+//! AdaSSP: least squares from noisy second moments, with a ridge chosen privately. The paper's
+//! comparison.
 //!
-//! Three releases, a third of the budget each: the least eigenvalue of `X'X`, then `X'X` itself, then `X'y`. The ridge is as large as
-//! the noise in `X'X` asks for, less what the least eigenvalue is known to be. There are no intervals: the ridge shrinks the estimate
-//! towards zero by an amount nobody outside knows.
+//! Three releases, a third of the budget each: the least eigenvalue of `X'X`, then `X'X` itself,
+//! then `X'y`. The ridge is as large as the noise in `X'X` asks for, less what the least eigenvalue
+//! is known to be. There are no intervals: the ridge shrinks the estimate towards zero by an amount
+//! nobody outside knows.
 
 use dplm::{
     Design, Error, MethodSummary, Progress, Warning,
@@ -67,7 +69,8 @@ pub struct Outcome {
     pub theta: Vec<f64>,
     /// The ridge that was added to `X'X`, in standardised units.
     pub ridge: f64,
-    /// The method and its parameters: `clip` is `Bx By`, `noise_sd` that of a coordinate of `X'y / n`.
+    /// The method and its parameters: `clip` is `Bx By`, `noise_sd` that of a coordinate of
+    /// `X'y / n`.
     pub summary: MethodSummary,
     /// What the budget was spent on.
     pub releases: Vec<Release>,
@@ -95,7 +98,8 @@ impl Config {
         if !usable(row_bound) || !usable(response_bound) {
             return Err(ConfigError::Bounds.into());
         }
-        // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that is exact.
+        // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that
+        // is exact.
         let lattice = Lattice::plan(rows, features, row_bound * response_bound, f64::INFINITY)?;
         let clip = lattice.clip(row_bound * response_bound);
         let radius = (row_bound * cell_unit()).ceil() as u64;
@@ -174,15 +178,17 @@ impl Plan {
     ///
     /// With bounds `Bx`, `By`, noise standard deviations `s` and p features:
     /// `known = max(0, eigenvalue - s_eigenvalue sqrt(2 ln 20))`,
-    /// `ridge = max(0, s_moments sqrt(p ln(40 p^2)) - known)`, `theta = (X'X + ridge I)^-1 X'y`, all noisy.
+    /// `ridge = max(0, s_moments sqrt(p ln(40 p^2)) - known)`, `theta = (X'X + ridge I)^-1 X'y`,
+    /// all noisy.
     ///
     /// # Guarantee
-    /// Spends exactly the budget of the request. Rows are read only through releases. Noise is symmetric: smaller by `sqrt(2)` off
-    /// the diagonal of `X'X`.
+    /// Spends exactly the budget of the request. Rows are read only through releases. Noise is
+    /// symmetric: smaller by `sqrt(2)` off the diagonal of `X'X`.
     ///
     /// # Paper
-    /// Wang (2018), Algorithm 2, in its zCDP form. A row enters `X'X` shrunk to norm `Bx`, and `X'y` as its product
-    /// `x y` clipped to norm `Bx By`, which clips no more than shrinking `x` and cutting `y` would.
+    /// Wang (2018), Algorithm 2, in its zCDP form. A row enters `X'X` shrunk to norm `Bx`, and
+    /// `X'y` as its product `x y` clipped to norm `Bx By`, which clips no more than shrinking `x`
+    /// and cutting `y` would.
     ///
     /// # Errors
     /// When rows cannot be read or the noise does not fit.
@@ -240,7 +246,8 @@ impl Statistics {
         (wanted - known.max(0.0)).max(0.0)
     }
 
-    /// `(X'X + ridge I)^-1 X'y`. Where the noise leaves a direction that is not positive, it is taken to be as large as the noise.
+    /// `(X'X + ridge I)^-1 X'y`. Where the noise leaves a direction that is not positive, it is
+    /// taken to be as large as the noise.
     fn solve(&self, ridge: f64) -> Vec<f64> {
         let size = self.moments.nrows();
         let raised = Mat::from_fn(size, size, |i, j| self.moments[(i, j)] + if i == j { ridge } else { 0.0 });
@@ -309,7 +316,8 @@ mod tests {
         theta.iter().map(|t| (t - slope).powi(2)).sum::<f64>().sqrt()
     }
 
-    /// Sampling error alone is about `sqrt(4 / 4000)`; five times that fails one seed in far more than 1e6.
+    /// Sampling error alone is about `sqrt(4 / 4000)`; five times that fails one seed in far more
+    /// than 1e6.
     #[test]
     fn a_large_budget_gives_least_squares() {
         let found = fit(900.0, 4000, 4);

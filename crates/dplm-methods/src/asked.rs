@@ -89,7 +89,8 @@ pub(crate) fn cell_unit() -> f64 {
     f64::from(CELL_SCALE_BITS).exp2()
 }
 
-/// A norm in standardised units as an integer of the lattice, rounded up: a row at the bound is not shrunk.
+/// A norm in standardised units as an integer of the lattice, rounded up: a row at the bound is not
+/// shrunk.
 pub(crate) fn radius(norm: f64) -> u64 {
     (norm * cell_unit()).ceil() as u64
 }

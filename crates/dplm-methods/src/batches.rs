@@ -1,4 +1,5 @@
-//! Fits of disjoint batches, and how many batches a budget asks for: what the methods of deepest points share.
+//! Fits of disjoint batches, and how many batches a budget asks for: what the methods of deepest
+//! points share.
 
 use dplm::{
     Enough, Error,
@@ -11,13 +12,15 @@ use crate::{
     mechanism::{Batching, Deepest, DeepestTested, Failure, Medians},
 };
 
-/// Readings beyond so many standardised units saturate. A coefficient is a few units at most where columns are not nearly dependent.
+/// Readings beyond so many standardised units saturate. A coefficient is a few units at most where
+/// columns are not nearly dependent.
 pub(crate) const LIMIT: f64 = 16.0;
 
 /// Readings are rounded to whole numbers of 2^-16.
 const UNIT: f64 = 65536.0;
 
-/// The logarithm of how much longer a side of the public box is than that of a box in the middle of the fits: `ln(2 LIMIT / 0.08)`.
+/// The logarithm of how much longer a side of the public box is than that of a box in the middle of
+/// the fits: `ln(2 LIMIT / 0.08)`.
 const LOG_SIDE: f64 = 6.0;
 
 /// With fewer batches than these the deepest point is hardly a middle.
@@ -29,10 +32,12 @@ const MOST_LAYERS: f64 = 4096.0;
 /// Chances fall by no more than `exp(-20)` with each layer, since they are whole numbers of 2^-32.
 const STEEPEST: f64 = 20.0;
 
-/// Readings of a method that tests saturate at so many standardised units: at no number that a regression has.
+/// Readings of a method that tests saturate at so many standardised units: at no number that a
+/// regression has.
 pub(crate) const FAR: f64 = 1_073_741_824.0;
 
-/// More batches than these are not asked for by a method that tests: weights would take more memory than rows.
+/// More batches than these are not asked for by a method that tests: weights would take more memory
+/// than rows.
 const MOST_TESTED: f64 = 8192.0;
 
 /// Reads off the coefficients themselves.
@@ -40,13 +45,15 @@ pub(crate) fn coefficients(features: usize) -> Vec<Vec<f64>> {
     Batching::of_coefficients(1, features, 1.0, 1).readings
 }
 
-/// How many changes of rows a test must be sure of to pass nearly always: its threshold, and four scales of its noise.
+/// How many changes of rows a test must be sure of to pass nearly always: its threshold, and four
+/// scales of its noise.
 fn changes_tested(delta: f64, rho: f64) -> f64 {
     let scale = (2.0 * rho).sqrt().recip().ceil();
     scale * ((2.0 / delta).log2().ceil() * std::f64::consts::LN_2 + 4.0)
 }
 
-/// How many layers deeper points must lie to outweigh those at the edge by half of delta, where the edge is ten times as far out in each of the readings.
+/// How many layers deeper points must lie to outweigh those at the edge by half of delta, where the
+/// edge is ten times as far out in each of the readings.
 fn layers_tested(delta: f64, together: f64, rate: f64) -> f64 {
     ((2.0 / delta).ln() + 10f64.ln() * together) / rate
 }
@@ -62,21 +69,23 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// As many batches as keep the error of each choice below that of sampling, of at least `rows_each` rows; `together` readings are chosen at a time,
-    /// for a budget of `rho`.
+    /// As many batches as keep the error of each choice below that of sampling, of at least
+    /// `rows_each` rows; `together` readings are chosen at a time, for a budget of `rho`.
     pub(crate) fn plan(rows: u64, rows_each: u64, readings: Vec<Vec<f64>>, together: usize, rho: f64) -> Batches {
         // Chances fall by `exp(-rate)` with each layer.
         let (rate, together) = ((2.0 * rho).sqrt(), together as f64);
         let needed = (4.0 * (LOG_SIDE * together + 4.0) / rate).max(FEWEST);
         let wanted = (2.0 * needed).max(16.0 * (together / rate).powi(2));
         let batches = wanted.min((rows / rows_each) as f64).max(1.0) as usize;
-        // Everything below the last layer together is less likely than a point in the middle by `exp(-30)`.
+        // Everything below the last layer together is less likely than a point in the middle by
+        // `exp(-30)`.
         let layers = ((together * (2.0 * LIMIT * UNIT).ln() + 30.0) / rate.min(STEEPEST)).ceil();
         let batching = Batching { batches, readings, unit: UNIT, limit: (LIMIT * UNIT) as i64 };
         Batches { batching, layers: layers.min(MOST_LAYERS) as usize, needed }
     }
 
-    /// As many batches as let a test of depth pass nearly always, or as keep the error of the choice below that of sampling; readings are hardly bounded.
+    /// As many batches as let a test of depth pass nearly always, or as keep the error of the
+    /// choice below that of sampling; readings are hardly bounded.
     pub(crate) fn plan_tested(
         rows: u64,
         rows_each: u64,
@@ -86,8 +95,9 @@ impl Batches {
     ) -> Batches {
         let (together, rate) = (readings.len() as f64, (2.0 * rho.1).sqrt());
         let needed = changes_tested(delta, rho.0) + layers_tested(delta, together, rate);
-        // The test is of points at a quarter of the batches. Where three sixteenths are used up either way, what is drawn from lies between the seventh and the ninth
-        // sixteenth, and normal fits spread ten times as far at the outer end as there.
+        // The test is of points at a quarter of the batches. Where three sixteenths are used up
+        // either way, what is drawn from lies between the seventh and the ninth sixteenth, and
+        // normal fits spread ten times as far at the outer end as there.
         let needed = needed * 16.0 / 3.0;
         let wanted = (1.1 * needed).max(16.0 * (together / rate).powi(2)).min(MOST_TESTED);
         let batches = wanted.min((rows / rows_each) as f64).max(1.0) as usize;
@@ -95,7 +105,8 @@ impl Batches {
         Batches { batching, layers: batches, needed }
     }
 
-    /// Refuses a number of batches from which any point might be drawn: what the published test would find out by a share of the budget.
+    /// Refuses a number of batches from which any point might be drawn: what the published test
+    /// would find out by a share of the budget.
     pub(crate) fn check(&self, given: &Given) -> Result<(), ConfigError> {
         let factor = self.needed / self.batching.batches as f64;
         if factor <= 1.0 {
@@ -122,7 +133,8 @@ impl Batches {
         Ok(standardised(&release_by(&moments, &self.deepest(), [spend], run.rng)?))
     }
 
-    /// The same after a test of half of delta that has so many hundredths of the budget, without a box; none where the test fails.
+    /// The same after a test of half of delta that has so many hundredths of the budget, without a
+    /// box; none where the test fails.
     pub(crate) fn tested_middle(
         &self,
         percent: u32,

@@ -1,16 +1,20 @@
 //! Least squares on sums of bins (BinAgg; Lin, Slavkovic and Bhoomireddy 2026).
 //!
-//! Rows are divided into bins by cuts of their features, found by noisy counts; the number of rows of each bin and the sums of their features and
-//! responses are released. With `s_k`, `t_k` and `c_k` these, `t_k = s_k' beta` but for errors of variance proportional to `c_k`, so that
-//! `beta = (sum s_k s_k' / c_k - B)^-1 sum s_k t_k / c_k`, where `B` is what noise in the features adds to the first sum on average. What is released
-//! has one vector for each bin, and not a product of features, so that its noise grows with the length of a row and not with its square.
+//! Rows are divided into bins by cuts of their features, found by noisy counts; the number of rows
+//! of each bin and the sums of their features and responses are released. With `s_k`, `t_k` and
+//! `c_k` these, `t_k = s_k' beta` but for errors of variance proportional to `c_k`, so that
+//! `beta = (sum s_k s_k' / c_k - B)^-1 sum s_k t_k / c_k`, where `B` is what noise in the features
+//! adds to the first sum on average. What is released has one vector for each bin, and not a
+//! product of features, so that its noise grows with the length of a row and not with its square.
 //!
 //! # Where this differs from what was published
-//! - The public code adds noise of one share of the budget to each of the sums of the features, which together cost `p` shares; here one release has the
-//!   noise that its norm asks for. It subtracts `B / K`, with `K` bins, where its paper has `B`, so that the correction vanishes with many bins. Rows on
-//!   a cut are counted twice.
-//! - The tree of bins there is PrivTree, whose noise is Laplace's and whose privacy is pure. Here a bin is cut while its noisy count promises that the
-//!   halves' sums will stand out from their noise; each level of the tree is one release of counts, and everything is Gaussian.
+//! - The public code adds noise of one share of the budget to each of the sums of the features,
+//!   which together cost `p` shares; here one release has the noise that its norm asks for. It
+//!   subtracts `B / K`, with `K` bins, where its paper has `B`, so that the correction vanishes
+//!   with many bins. Rows on a cut are counted twice.
+//! - The tree of bins there is PrivTree, whose noise is Laplace's and whose privacy is pure. Here a
+//!   bin is cut while its noisy count promises that the halves' sums will stand out from their
+//!   noise; each level of the tree is one release of counts, and everything is Gaussian.
 //! - Intervals there are asymptotic in the number of bins, and none are given here.
 
 use dplm::{
@@ -34,7 +38,8 @@ pub const ENTRY: Entry =
         Asked::boxed(&ENTRY, request, tuning, plan)
     });
 
-/// Hundredths of the budget for finding the bins, and for the counts of those that were found; their sums have the rest.
+/// Hundredths of the budget for finding the bins, and for the counts of those that were found;
+/// their sums have the rest.
 const TREE: u32 = 10;
 const COUNTS: u32 = 15;
 
@@ -42,8 +47,9 @@ const COUNTS: u32 = 15;
 const CUTS_PER_COLUMN: usize = 3;
 const MOST_LEVELS: usize = 12;
 
-/// A bin is cut while its rows times the width of the cut range are so many times the noise of a sum: the means of its halves are then a quarter
-/// of the width or so from its middle, and their sums twice the noise.
+/// A bin is cut while its rows times the width of the cut range are so many times the noise of a
+/// sum: the means of its halves are then a quarter of the width or so from its middle, and their
+/// sums twice the noise.
 const STANDS_OUT: f64 = 16.0;
 
 /// Standard columns are cut as if they were within so much of zero.
@@ -75,7 +81,8 @@ fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Pla
     })
 }
 
-/// `2 R / sqrt(2 rho)`, `R` the largest norm of a row, or half of it when neighbours zero a row out.
+/// `2 R / sqrt(2 rho)`, `R` the largest norm of a row, or half of it when neighbours zero a row
+/// out.
 fn noise_sd(request: &Request, row: f64) -> f64 {
     let reach = match request.neighbours {
         Neighbours::ReplaceOne => 2.0,
@@ -134,7 +141,8 @@ impl BinAgg {
         STANDS_OUT * self.noise_sd / (high - low)
     }
 
-    /// Cuts bins level by level, the columns taking turns, while their noisy counts promise that the halves will stand out.
+    /// Cuts bins level by level, the columns taking turns, while their noisy counts promise that
+    /// the halves will stand out.
     fn find_bins(
         &self,
         rows: &dyn Rows,
@@ -173,8 +181,9 @@ impl BinAgg {
 /// Counts below this are mostly noise, and the bins of no use.
 const FEWEST: f64 = 2.0;
 
-/// `(sum s s' / c - noise^2 sum 1 / c)^-1 sum s t / c`, over bins with sums `(s, t)` of features and response and counts `c`. Directions in which the
-/// matrix is below its own noise are taken to be as large as that.
+/// `(sum s s' / c - noise^2 sum 1 / c)^-1 sum s t / c`, over bins with sums `(s, t)` of features
+/// and response and counts `c`. Directions in which the matrix is below its own noise are taken to
+/// be as large as that.
 fn weighted_least_squares(counts: &[f64], sums: &[f64], noise_sd: f64, features: usize) -> Vec<f64> {
     let mut moments = Mat::<f64>::zeros(features, features);
     let (mut right, mut variance) = (Mat::<f64>::zeros(features, 1), 0.0);

@@ -1,13 +1,17 @@
-//! BoostedAdaSSP: steps preconditioned by noisy second moments (Tang, Aydore, Kearns, Rho, Roth, Wang, Wang and Wu 2023).
+//! BoostedAdaSSP: steps preconditioned by noisy second moments (Tang, Aydore, Kearns, Rho, Roth,
+//! Wang, Wang and Wu 2023).
 //!
-//! `theta <- theta + (A + w I)^-1 g`, with `A` the noisy second moments and `g` the noisy sum of clipped gradients at `theta`. Boosting settles where
-//! the clipped gradients vanish, whatever the preconditioner is, so clips can be tight and the ridge does not shrink the estimate.
+//! `theta <- theta + (A + w I)^-1 g`, with `A` the noisy second moments and `g` the noisy sum of
+//! clipped gradients at `theta`. Boosting settles where the clipped gradients vanish, whatever the
+//! preconditioner is, so clips can be tight and the ridge does not shrink the estimate.
 //!
 //! # Where this differs from what was published
-//! - The public code of the authors' company sets the noise to `mu` in place of `sqrt(T + 2) / mu`: at epsilon 1 and a hundred rounds it is 180
-//!   times too small. Here each round pays its share of rho.
-//! - The least eigenvalue is not released. Its purpose in AdaSSP is a smaller ridge, which here would buy nothing: the ridge `w` is the edge of the
-//!   noise, so that `A + w I` is above the true moments and every step a contraction.
+//! - The public code of the authors' company sets the noise to `mu` in place of `sqrt(T + 2) / mu`:
+//!   at epsilon 1 and a hundred rounds it is 180 times too small. Here each round pays its share of
+//!   rho.
+//! - The least eigenvalue is not released. Its purpose in AdaSSP is a smaller ridge, which here
+//!   would buy nothing: the ridge `w` is the edge of the noise, so that `A + w I` is above the true
+//!   moments and every step a contraction.
 //! - The estimate is the mean of the later iterates, whose noise averages out.
 
 use dplm::{
@@ -34,7 +38,8 @@ pub const ENTRY: Entry = Entry {
     )
 };
 
-/// Rounds where none are asked for: after ten, a direction four times as strong as the ridge has settled to one part in a million.
+/// Rounds where none are asked for: after ten, a direction four times as strong as the ridge has
+/// settled to one part in a million.
 const ROUNDS: u32 = 10;
 
 /// Hundredths of the budget for the second moments; the rounds share the rest.

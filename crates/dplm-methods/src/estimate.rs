@@ -1,4 +1,5 @@
-//! What methods that give estimates only share: each is a [`Recipe`], public numbers and how rows are asked, and the rest is the same for all of them.
+//! What methods that give estimates only share: each is a [`Recipe`], public numbers and how rows
+//! are asked, and the rest is the same for all of them.
 
 use dplm::{
     Design, Error, MethodSummary, Progress, Warning,
@@ -9,7 +10,8 @@ use dplm::{
 
 use crate::asked::Asked;
 
-/// A method without intervals that is tuned by nobody, as it is listed; a file changes what is otherwise.
+/// A method without intervals that is tuned by nobody, as it is listed; a file changes what is
+/// otherwise.
 pub(crate) const fn estimates(
     name: &'static str,
     about: &'static str,

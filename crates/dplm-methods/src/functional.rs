@@ -1,16 +1,20 @@
-//! The functional mechanism: least squares from second moments with Laplace noise (Zhang, Zhang, Xiao, Yang and Winslett 2012).
+//! The functional mechanism: least squares from second moments with Laplace noise (Zhang, Zhang,
+//! Xiao, Yang and Winslett 2012).
 //!
-//! The coefficients of the polynomial `sum_i (y_i - x_i' theta)^2` in `theta` are `X'X` and `X'y`; each gets discrete Laplace noise, and the noisy
-//! polynomial is minimised. It is the pure form of sufficient statistics (Vu and Slavkovic 2009; Foulds et al. 2016): without delta, at an error that
-//! grows with the square of the number of columns in the place of its first power.
+//! The coefficients of the polynomial `sum_i (y_i - x_i' theta)^2` in `theta` are `X'X` and `X'y`;
+//! each gets discrete Laplace noise, and the noisy polynomial is minimised. It is the pure form of
+//! sufficient statistics (Vu and Slavkovic 2009; Foulds et al. 2016): without delta, at an error
+//! that grows with the square of the number of columns in the place of its first power.
 //!
 //! # Where this differs from what was published
 //! - The constant `y'y` is not released: nothing depends on it.
-//! - Noise is sized by the norm of a row, `||x|| <= Bx`, and not by the largest entry, for both relations between neighbours; a well-known library's
-//!   version takes a sensitivity of zero for columns that start at zero, and spends the budget of its means twice.
-//! - A noisy matrix that is not positive is floored at its noise, where the published repair drops such directions.
-//! - Its budget is stated in rho as all others are: two releases of `epsilon_1` and `epsilon_2` are `(epsilon_1^2 + epsilon_2^2) / 2`-zCDP, and
-//!   `epsilon_1 + epsilon_2`-DP.
+//! - Noise is sized by the norm of a row, `||x|| <= Bx`, and not by the largest entry, for both
+//!   relations between neighbours; a well-known library's version takes a sensitivity of zero for
+//!   columns that start at zero, and spends the budget of its means twice.
+//! - A noisy matrix that is not positive is floored at its noise, where the published repair drops
+//!   such directions.
+//! - Its budget is stated in rho as all others are: two releases of `epsilon_1` and `epsilon_2` are
+//!   `(epsilon_1^2 + epsilon_2^2) / 2`-zCDP, and `epsilon_1 + epsilon_2`-DP.
 
 use dplm::{
     Design, Error,
@@ -47,7 +51,8 @@ struct Functional {
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.estimating(rows, design, |given| {
         let clip = given.bounds.row * given.bounds.response;
-        // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that is exact.
+        // Any grid will do for the one point, zero, at which gradients are taken: the coarsest that
+        // is exact.
         Ok(Functional { clip, lattice: Lattice::plan(rows, given.features, clip, f64::INFINITY)? })
     })
 }

@@ -1,17 +1,24 @@
-//! Noisy descent on Huber's loss with Mallows weights, and its sandwich (Avella-Medina, Bradshaw and Loh 2021).
+//! Noisy descent on Huber's loss with Mallows weights, and its sandwich (Avella-Medina, Bradshaw
+//! and Loh 2021).
 //!
-//! `theta <- theta + eta mean(w_i x_i psi(r_i)) + noise`, with `psi` the residual clamped at `k = 1.345` standard deviations and
-//! `w_i = min(1, (m / ||x_i||)^2)`. Rows and residuals are bounded each by itself, where the paper that this library is about clips their product.
-//! For symmetric errors it estimates what least squares does, and outliers matter little.
+//! `theta <- theta + eta mean(w_i x_i psi(r_i)) + noise`, with `psi` the residual clamped at
+//! `k = 1.345` standard deviations and `w_i = min(1, (m / ||x_i||)^2)`. Rows and residuals are
+//! bounded each by itself, where the paper that this library is about clips their product. For
+//! symmetric errors it estimates what least squares does, and outliers matter little.
 //!
 //! # Where this differs from what was published
-//! - Their code makes the noise of both matrices of the sandwich for add/remove neighbours and that of the gradients for replacement. Here every release
-//!   has the noise of the one relation that is asked for.
-//! - They add the noise of one step to the variance. Iterates remember earlier steps; the [Newton interval](dplm::interval::Newton) takes one Newton step
-//!   from their mean, whose noise is known, and inverts the law with what is not known of the curvature in it.
-//! - The middle of the sandwich is its trace: it has the shape of the curvature where errors do not depend on the features.
-//! - The size of steps is the inverse of the norm of noisy second moments, since nothing public bounds the curvature closely.
-//! - The scale of the errors is the public one that the response's bounds give; estimating it jointly would cost a share of every step.
+//! - Their code makes the noise of both matrices of the sandwich for add/remove neighbours and that
+//!   of the gradients for replacement. Here every release has the noise of the one relation that is
+//!   asked for.
+//! - They add the noise of one step to the variance. Iterates remember earlier steps; the [Newton
+//!   interval](dplm::interval::Newton) takes one Newton step from their mean, whose noise is known,
+//!   and inverts the law with what is not known of the curvature in it.
+//! - The middle of the sandwich is its trace: it has the shape of the curvature where errors do not
+//!   depend on the features.
+//! - The size of steps is the inverse of the norm of noisy second moments, since nothing public
+//!   bounds the curvature closely.
+//! - The scale of the errors is the public one that the response's bounds give; estimating it
+//!   jointly would cost a share of every step.
 
 use dplm::{
     Design, Error, MethodSummary, Progress, Trajectory, Warning,
@@ -40,13 +47,15 @@ pub const ENTRY: Entry = Entry {
     })
 };
 
-/// Where residuals are clamped, in standard deviations of the errors: 95 % efficient where these are normal (Huber 1981).
+/// Where residuals are clamped, in standard deviations of the errors: 95 % efficient where these
+/// are normal (Huber 1981).
 const TURN: f64 = 1.345;
 
 /// Steps where none are asked for.
 const STEPS: u32 = 20;
 
-/// Hundredths of the budget for the size of steps, for the curvature and for the spread of the gradients.
+/// Hundredths of the budget for the size of steps, for the curvature and for the spread of the
+/// gradients.
 const STEP_SIZE: u32 = 5;
 const CURVATURE: u32 = 15;
 const SPREAD: u32 = 5;
@@ -148,8 +157,9 @@ impl method::Plan for Plan {
 }
 
 impl Plan {
-    /// The inverse of the norm of `mean(w x x')`, which is no smaller than any curvature of the loss: such steps are stable, and on columns that are alike
-    /// and not correlated only `sqrt(p)` times shorter than the best.
+    /// The inverse of the norm of `mean(w x x')`, which is no smaller than any curvature of the
+    /// loss: such steps are stable, and on columns that are alike and not correlated only `sqrt(p)`
+    /// times shorter than the best.
     fn find_step_size(&self, rows: &dyn Rows, spend: dplm::privacy::Spend, rng: &mut NoiseRng) -> Result<f64, Error> {
         let shrunk = Outer::Shrunk { radius: radius(self.row) };
         let noisy = NoisyMatrix::release(rows, &shrunk, cell_unit(), self.request.neighbours, spend, rng)?;

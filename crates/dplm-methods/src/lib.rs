@@ -1,7 +1,9 @@
-//! Methods of private linear regression from the literature, one file each, on the traits of [`dplm::method`].
+//! Methods of private linear regression from the literature, one file each, on the traits of
+//! [`dplm::method`].
 //!
-//! They read rows through the same queries, pay from the same budget and draw the same exact noise as the library's own methods, so that they can
-//! be compared on equal terms. Where a publication's accounting or code is wrong, the file says how and this is right.
+//! They read rows through the same queries, pay from the same budget and draw the same exact noise
+//! as the library's own methods, so that they can be compared on equal terms. Where a publication's
+//! accounting or code is wrong, the file says how and this is right.
 //!
 //! | name | from | gives |
 //! |---|---|---|
@@ -49,7 +51,8 @@ use dplm::{
     options::{Choice, UnknownWord},
 };
 
-/// Methods whose guarantee is about real numbers, which a program has none of: they run in the lab only, for comparison.
+/// Methods whose guarantee is about real numbers, which a program has none of: they run in the lab
+/// only, for comparison.
 pub const LAB_ONLY: &[&str] = &[
     "wishart",
     "projection",
@@ -67,7 +70,8 @@ pub const LAB_ONLY: &[&str] = &[
     "rank-intervals",
 ];
 
-/// Methods that show what an idea costs, and that nobody would choose: private as all others are, they run in the lab only.
+/// Methods that show what an idea costs, and that nobody would choose: private as all others are,
+/// they run in the lab only.
 pub const COMPARISONS: &[&str] = &["preconditioned-adassp", "functional", "projected"];
 
 /// Why there is no method of a name.
@@ -115,7 +119,8 @@ pub const METHODS: &[Entry] = &[
     theil_sen::ENTRY,
 ];
 
-/// The method of this name that a fit may be asked for, among the library's own and those of this crate.
+/// The method of this name that a fit may be asked for, among the library's own and those of this
+/// crate.
 ///
 /// # Errors
 /// Lists the names there are, or says why the method runs in the lab only.

@@ -1,13 +1,15 @@
 //! Medians of the fits of many batches, coefficient by coefficient (Knop and Steinke 2022).
 //!
-//! Least squares is fitted to disjoint batches of rows, and the median of each coefficient over the batches is released by the exponential mechanism
-//! (Smith 2011 over a grid). One row changes one fit, so that each median moves by one rank.
+//! Least squares is fitted to disjoint batches of rows, and the median of each coefficient over the
+//! batches is released by the exponential mechanism (Smith 2011 over a grid). One row changes one
+//! fit, so that each median moves by one rank.
 //!
 //! # Where this differs from what was published
-//! - There, batches have as many rows as coefficients, so that fits are exact solutions; these have no mean, and a median of few of them is far off. Here
-//!   batches have at least twice as many rows.
-//! - Each median is paid for in rho: as a choice of bounded range it costs `epsilon^2 / 8`, and `p` of them cost `p` times that, where pure
-//!   composition divides epsilon by `p`.
+//! - There, batches have as many rows as coefficients, so that fits are exact solutions; these have
+//!   no mean, and a median of few of them is far off. Here batches have at least twice as many
+//!   rows.
+//! - Each median is paid for in rho: as a choice of bounded range it costs `epsilon^2 / 8`, and `p`
+//!   of them cost `p` times that, where pure composition divides epsilon by `p`.
 
 use dplm::{
     Design, Error,

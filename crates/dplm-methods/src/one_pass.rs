@@ -1,14 +1,21 @@
 //! One pass over disjoint batches, with clips found on each (Varshney, Thakurta and Jain 2022).
 //!
-//! Rows are divided into batches by their place in the table. Each batch finds the medians of its rows' lengths and of its residuals, and gives one gradient, clipped at
-//! multiples of these; the estimate is the mean of the later iterates. A row is read for one step, so that steps do not add up:
-//! [batches compose in parallel](dplm::rows::CustomRows::batches), and each has the whole budget.
+//! Rows are divided into batches by their place in the table. Each batch finds the medians of its
+//! rows' lengths and of its residuals, and gives one gradient, clipped at multiples of these; the
+//! estimate is the mean of the later iterates. A row is read for one step, so that steps do not add
+//! up: [batches compose in parallel](dplm::rows::CustomRows::batches), and each has the whole
+//! budget.
 //!
 //! # Where this differs from what was published
-//! - There, batches are many and small, and thresholds found by noisy counts; a median of few rows is mostly noise, and steps with a wild clip never come back. Here there are
-//!   few, so that a median is found up to an eighth of the rows of its batch, and medians are chosen by the exponential mechanism. Rows and residuals are clipped each by itself, as in [`crate::adaptive`].
-//! - Rows are not shuffled: neighbours in a table are in different batches anyway, and an order that is drawn would not make it more private.
-//! - The variant with one row to a step, whose privacy is by shuffling, is stated for budgets below `1 / sqrt(n)` and left out.
+//! - There, batches are many and small, and thresholds found by noisy counts; a median of few rows
+//!   is mostly noise, and steps with a wild clip never come back. Here there are few, so that a
+//!   median is found up to an eighth of the rows of its batch, and medians are chosen by the
+//!   exponential mechanism. Rows and residuals are clipped each by itself, as in
+//!   [`crate::adaptive`].
+//! - Rows are not shuffled: neighbours in a table are in different batches anyway, and an order
+//!   that is drawn would not make it more private.
+//! - The variant with one row to a step, whose privacy is by shuffling, is stated for budgets below
+//!   `1 / sqrt(n)` and left out.
 
 use dplm::{
     Design, Error,
@@ -31,7 +38,8 @@ pub const ENTRY: Entry = estimates(
     |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
 );
 
-/// The fewest and the most batches, and so steps: with fewer the first steps, which are far off, are most of them, and more are not needed to get there.
+/// The fewest and the most batches, and so steps: with fewer the first steps, which are far off,
+/// are most of them, and more are not needed to get there.
 const FEWEST: f64 = 8.0;
 const MOST: f64 = 32.0;
 
@@ -57,7 +65,8 @@ fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Pla
         let batches = (RANKS_OFF * rows as f64 / Medians::ranks_off(choice_rho)).clamp(FEWEST, MOST) as u32;
         let rows_each = rows.div_ceil(u64::from(batches));
         let medians = Medians::plan(rows_each, given.features, given.bounds, given.request.neighbours)?;
-        // Standard columns have a curvature near 1; that of others is bounded by the length of rows.
+        // Standard columns have a curvature near 1; that of others is bounded by the length of
+        // rows.
         let step_size = design.row_norm_sq().is_none().then_some(0.5);
         Ok(OnePass { batches, step_size, medians })
     })

@@ -1,12 +1,17 @@
-//! AdaSSP after private preconditioning (Milionis, Kalavasis, Fotakis and Ioannidis 2022; Kamath, Li, Singhal and Ullman 2019).
+//! AdaSSP after private preconditioning (Milionis, Kalavasis, Fotakis and Ioannidis 2022; Kamath,
+//! Li, Singhal and Ullman 2019).
 //!
-//! A few rounds of noisy second moments find coordinates in which rows are about equally long in every direction: each round shortens rows to what standard ones have, releases their
-//! moments `M`, and turns to `(M + edge I)^(-1/2)`. In these coordinates AdaSSP's noise, which is as large as the square of the longest row, is small in every direction.
+//! A few rounds of noisy second moments find coordinates in which rows are about equally long in
+//! every direction: each round shortens rows to what standard ones have, releases their moments
+//! `M`, and turns to `(M + edge I)^(-1/2)`. In these coordinates AdaSSP's noise, which is as large
+//! as the square of the longest row, is small in every direction.
 //!
 //! # Where this differs from what was published
-//! - Kamath et al. are given bounds `I <= Sigma <= K I` and take `log K` rounds; here there are three, from the public bounds of the columns, and what is lost in noise is taken to be
-//!   as large as it.
-//! - [`dplm::method::auto`] whitens by the same idea, chooses lengths and rounds as it goes, and then descends.
+//! - Kamath et al. are given bounds `I <= Sigma <= K I` and take `log K` rounds; here there are
+//!   three, from the public bounds of the columns, and what is lost in noise is taken to be as
+//!   large as it.
+//! - [`dplm::method::auto`] whitens by the same idea, chooses lengths and rounds as it goes, and
+//!   then descends.
 
 use dplm::{
     Design, Error,
@@ -45,7 +50,8 @@ struct Preconditioned {
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
     asked.rows_only()?;
     asked.estimating(rows, design, |given| {
-        // As for standard columns: all rows are within it with probability 0.95, if they are normal.
+        // As for standard columns: all rows are within it with probability 0.95, if they are
+        // normal.
         let later_row = (given.features as f64).sqrt() + (2.0 * (rows as f64 / 0.05).ln()).sqrt();
         Ok(Preconditioned { later_row })
     })

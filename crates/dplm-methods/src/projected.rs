@@ -1,11 +1,16 @@
-//! Noisy projected descent on bounded rows (Cai, Wang and Zhang 2021; the full-batch form of Bassily, Smith and Thakurta 2014).
+//! Noisy projected descent on bounded rows (Cai, Wang and Zhang 2021; the full-batch form of
+//! Bassily, Smith and Thakurta 2014).
 //!
-//! `theta <- P(theta + eta mean(x_i (y_i - x_i' theta)) + noise)`, with `P` the projection onto a ball. Rows, responses and the ball are bounded, and these
-//! bounds together bound every gradient, so that nothing is clipped on the way: what the noise must hide is the worst row at the worst parameters.
+//! `theta <- P(theta + eta mean(x_i (y_i - x_i' theta)) + noise)`, with `P` the projection onto a
+//! ball. Rows, responses and the ball are bounded, and these bounds together bound every gradient,
+//! so that nothing is clipped on the way: what the noise must hide is the worst row at the worst
+//! parameters.
 //!
 //! # Where this differs from what was published
-//! - Each step pays its share of rho. There, each is `(epsilon / T, delta / T)`-private, which takes `sqrt T` times as much noise.
-//! - Rows of standard columns have no bound; the few beyond the public one have their gradient clipped, which is private all the same.
+//! - Each step pays its share of rho. There, each is `(epsilon / T, delta / T)`-private, which
+//!   takes `sqrt T` times as much noise.
+//! - Rows of standard columns have no bound; the few beyond the public one have their gradient
+//!   clipped, which is private all the same.
 //! - The estimate is the mean of the later iterates.
 
 use dplm::{
@@ -31,7 +36,8 @@ pub const ENTRY: Entry = Entry {
     )
 };
 
-/// The radius of the ball, in standardised units: the coefficients of the paper's simulations have norm 1.
+/// The radius of the ball, in standardised units: the coefficients of the paper's simulations have
+/// norm 1.
 const BALL: f64 = 2.0;
 
 /// Steps where none are asked for.
@@ -49,7 +55,8 @@ fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Pla
     let tuning = asked.tuning;
     asked.estimating(rows, design, |given| {
         let worst = given.bounds.row * (given.bounds.response + BALL * given.bounds.row);
-        // Standard columns have a curvature near 1; nothing but the length of rows bounds that of others.
+        // Standard columns have a curvature near 1; nothing but the length of rows bounds that of
+        // others.
         let step_size = tuning.step_size.unwrap_or_else(|| design.row_norm_sq().map_or(0.5, f64::recip));
         let (steps, clip) = (tuning.steps.unwrap_or(STEPS), tuning.clip.unwrap_or(worst));
         let rho = given.request.rho.to_f64() / f64::from(steps);

@@ -1,17 +1,21 @@
 //! Sufficient statistics: least squares from noisy second moments.
 //!
-//! `X'X` and `X'y` are released once, and `theta = (X'X)^-1 X'y` is what least squares would be of the noisy ones (Vu and Slavkovic 2009; Foulds,
-//! Geumlek, Welling and Chaudhuri 2016; "analyze Gauss", Dwork, Talwar, Thakurta and Zhang 2014). Noise is Gaussian and symmetric.
+//! `X'X` and `X'y` are released once, and `theta = (X'X)^-1 X'y` is what least squares would be of
+//! the noisy ones (Vu and Slavkovic 2009; Foulds, Geumlek, Welling and Chaudhuri 2016; "analyze
+//! Gauss", Dwork, Talwar, Thakurta and Zhang 2014). Noise is Gaussian and symmetric.
 //!
 //! # Intervals
-//! With noise `N` on the second moments and `w` on the products, `A (theta - beta) = w - N beta` and what the draw of the rows adds, exactly, `A` the
-//! noisy moments. That law is known but for `beta` itself, and the [Newton interval](dplm::interval::Newton) is the set of values it does not
-//! reject. Ferrando, Wang and Sheldon (2022) simulate the same law by a parametric bootstrap at the estimate, and Sheffet (2017) bounds it; the
-//! inversion needs neither, and says so where the moments cannot be told from singular ones.
+//! With noise `N` on the second moments and `w` on the products, `A (theta - beta) = w - N beta`
+//! and what the draw of the rows adds, exactly, `A` the noisy moments. That law is known but for
+//! `beta` itself, and the [Newton interval](dplm::interval::Newton) is the set of values it does
+//! not reject. Ferrando, Wang and Sheldon (2022) simulate the same law by a parametric bootstrap at
+//! the estimate, and Sheffet (2017) bounds it; the inversion needs neither, and says so where the
+//! moments cannot be told from singular ones.
 //!
 //! # Where this differs from what was published
-//! The public code of the bootstrap adds a ninth of the noise its epsilon asks for, takes the residual variance from rows in the clear, and fills
-//! a triangle with noise where a symmetric matrix needs `sqrt 2` less off its diagonal.
+//! The public code of the bootstrap adds a ninth of the noise its epsilon asks for, takes the
+//! residual variance from rows in the clear, and fills a triangle with noise where a symmetric
+//! matrix needs `sqrt 2` less off its diagonal.
 
 use dplm::{
     Design, Enough, Error, MethodSummary, Progress, Warning,
@@ -53,11 +57,13 @@ struct Plan {
     products: Descent,
 }
 
-/// Hundredths of the budget for the second moments, and for the spread of the residuals where the population is asked for.
+/// Hundredths of the budget for the second moments, and for the spread of the residuals where the
+/// population is asked for.
 const MOMENTS: u32 = 45;
 const SPREAD: u32 = 10;
 
-/// Where the noise on an entry is this small a part of the largest curvature there can be, most coefficients are identified.
+/// Where the noise on an entry is this small a part of the largest curvature there can be, most
+/// coefficients are identified.
 const CLEAR_MOMENTS: f64 = 1.0 / 15.0;
 
 fn plan(asked: &Asked, rows: u64, design: &Design) -> Result<Box<dyn method::Plan>, Error> {
@@ -135,8 +141,9 @@ impl Plan {
         self.request.rho.percent(MOMENTS)
     }
 
-    /// The noise on an entry of the second moments over the largest curvature there can be: `sqrt(delta_sq / (2 rho)) / (n Bx^2)`, where `delta_sq` is
-    /// `2 Bx^4`, or half of it when neighbours zero a row out.
+    /// The noise on an entry of the second moments over the largest curvature there can be:
+    /// `sqrt(delta_sq / (2 rho)) / (n Bx^2)`, where `delta_sq` is `2 Bx^4`, or half of it when
+    /// neighbours zero a row out.
     fn relative_noise(&self) -> f64 {
         let delta_sq = match self.request.neighbours {
             Neighbours::ReplaceOne => 2.0,

@@ -30,7 +30,8 @@ pub(crate) struct Step {
 }
 
 impl Steps {
-    /// Arithmetic for gradients of norm at most `largest`, and parameters on the finest grid it leaves room for.
+    /// Arithmetic for gradients of norm at most `largest`, and parameters on the finest grid it
+    /// leaves room for.
     pub(crate) fn plan(
         rows: u64,
         features: usize,

@@ -1,15 +1,19 @@
-//! Medians of the lines through pairs of rows: private Theil-Sen (Dwork and Lei 2009; Alabi, McMillan, Sarathy, Smith and Vadhan 2022).
+//! Medians of the lines through pairs of rows: private Theil-Sen (Dwork and Lei 2009; Alabi,
+//! McMillan, Sarathy, Smith and Vadhan 2022).
 //!
-//! Rows are paired, the line through each pair is read at a quarter and at three quarters of the range of the feature, and the median of each reading is
-//! released by the exponential mechanism over a grid. The line through the two medians is the estimate. One outlier spoils one pair. For one
-//! feature, with an intercept or without.
+//! Rows are paired, the line through each pair is read at a quarter and at three quarters of the
+//! range of the feature, and the median of each reading is released by the exponential mechanism
+//! over a grid. The line through the two medians is the estimate. One outlier spoils one pair. For
+//! one feature, with an intercept or without.
 //!
 //! # Where this differs from what was published
-//! - The public code releases both medians at the whole epsilon, twice what it states, and converts to rho with a decimal logarithm. Here each
-//!   median pays half.
-//! - Each row is in one pair. With `k` pairs for each row a median costs `k` times as much, and for symmetric errors gains less.
-//! - A pair with equal features has no line. There it is dropped, so that how many pairs are left depends on rows (in another library
-//!   the row without a partner is dropped, and the true epsilon is twice the stated one). Here such a pair is read as zero, like one with a missing cell.
+//! - The public code releases both medians at the whole epsilon, twice what it states, and converts
+//!   to rho with a decimal logarithm. Here each median pays half.
+//! - Each row is in one pair. With `k` pairs for each row a median costs `k` times as much, and for
+//!   symmetric errors gains less.
+//! - A pair with equal features has no line. There it is dropped, so that how many pairs are left
+//!   depends on rows (in another library the row without a partner is dropped, and the true epsilon
+//!   is twice the stated one). Here such a pair is read as zero, like one with a missing cell.
 //! - Readings saturate at 16 standardised units.
 
 use dplm::{
@@ -32,7 +36,8 @@ pub const ENTRY: Entry = estimates(
     |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
 );
 
-/// Where lines are read: a quarter and three quarters of the range of a feature that was scaled to -1 to 1.
+/// Where lines are read: a quarter and three quarters of the range of a feature that was scaled to
+/// -1 to 1.
 const CUT: f64 = 0.5;
 
 /// A checked plan: every number in it is public.

@@ -1,4 +1,5 @@
-//! Medians of the lengths of rows and of residuals, chosen by the exponential mechanism: where separate clips lie.
+//! Medians of the lengths of rows and of residuals, chosen by the exponential mechanism: where
+//! separate clips lie.
 
 use dplm::{
     Error,
@@ -10,7 +11,8 @@ use dplm::{
 
 use crate::{asked::radius, mechanism::Nearest, steps::Steps};
 
-/// Thresholds above the medians: few rows are shrunk, and about a third of residuals clamped where they are normal.
+/// Thresholds above the medians: few rows are shrunk, and about a third of residuals clamped where
+/// they are normal.
 pub(crate) const ROW_OVER_MEDIAN: f64 = 1.3;
 pub(crate) const RESIDUAL_OVER_MEDIAN: f64 = 1.5;
 
@@ -18,7 +20,8 @@ pub(crate) const RESIDUAL_OVER_MEDIAN: f64 = 1.5;
 const TO_A_DOUBLING: u32 = 4;
 const DOUBLINGS: u32 = 12;
 
-/// How medians are chosen, and the arithmetic of gradients that are clipped at multiples of them; public.
+/// How medians are chosen, and the arithmetic of gradients that are clipped at multiples of them;
+/// public.
 #[derive(Clone, Debug)]
 pub(crate) struct Medians {
     bounds: PublicBounds,
@@ -38,7 +41,8 @@ fn ladder(top: f64) -> Vec<f64> {
 }
 
 impl Medians {
-    /// How many ranks a choice is off by, but once in twenty times, at most: `2 / epsilon ln(20 k)` for `k` thresholds, `epsilon = sqrt(8 rho)`.
+    /// How many ranks a choice is off by, but once in twenty times, at most: `2 / epsilon ln(20 k)`
+    /// for `k` thresholds, `epsilon = sqrt(8 rho)`.
     pub(crate) fn ranks_off(rho: f64) -> f64 {
         let thresholds = f64::from(TO_A_DOUBLING * DOUBLINGS + 1);
         2.0 * (20.0 * thresholds).ln() / (8.0 * rho).sqrt()

@@ -1,12 +1,18 @@
-//! A point deep among the fits of many batches, drawn after a test (TukeyEM as published; Amin, Joseph, Ribero and Vassilvitskii 2022).
+//! A point deep among the fits of many batches, drawn after a test (TukeyEM as published; Amin,
+//! Joseph, Ribero and Vassilvitskii 2022).
 //!
-//! As [`crate::tukey`], but without a public box: a test first shows that there is so much depth that a draw from the deeper half reveals nothing by its edge
-//! (propose, test, release; Dwork and Lei 2009). Where it fails nothing but that is released, and the budget is spent.
+//! As [`crate::tukey`], but without a public box: a test first shows that there is so much depth
+//! that a draw from the deeper half reveals nothing by its edge (propose, test, release; Dwork and
+//! Lei 2009). Where it fails nothing but that is released, and the budget is spent.
 //!
 //! # Where this differs from what was published
-//! - The public code draws the noise of the test with scale `epsilon / 2` in the place of `2 / epsilon`, weighs depth by `exp(epsilon / 2)` where replacing a fit costs twice that, and counts
-//!   volumes a layer off. Here everything follows from one argument, at [`select_tested_point`](crate::mechanism::select_tested_point), and is decided in exact integers.
-//! - The draw pays in rho and not in epsilon: what can be drawn on one of two neighbouring tables only has half of delta, and the rest is of bounded range.
+//! - The public code draws the noise of the test with scale `epsilon / 2` in the place of
+//!   `2 / epsilon`, weighs depth by `exp(epsilon / 2)` where replacing a fit costs twice that, and
+//!   counts volumes a layer off. Here everything follows from one argument, at
+//!   [`select_tested_point`](crate::mechanism::select_tested_point), and is decided in exact
+//!   integers.
+//! - The draw pays in rho and not in epsilon: what can be drawn on one of two neighbouring tables
+//!   only has half of delta, and the rest is of bounded range.
 //! - A test that public numbers show will hardly pass is refused before it is paid for.
 //! - Readings saturate at 2^30 standardised units, so that they are integers.
 
@@ -33,7 +39,8 @@ pub const ENTRY: Entry = estimates(
 /// Batches have at least so many rows for each coefficient: a test needs many batches.
 const ROWS_PER_COEFFICIENT: u64 = 2;
 
-/// Hundredths of the budget for the test. What it must be sure of and what the choice needs to be sharp add up to the number of batches, which this makes about least.
+/// Hundredths of the budget for the test. What it must be sure of and what the choice needs to be
+/// sharp add up to the number of batches, which this makes about least.
 const TEST: u32 = 40;
 
 /// A checked plan: every number in it is public.

@@ -1,10 +1,12 @@
-//! Separate clips found privately: near least squares at a large budget, whatever the scale, and as good as a clip that was known.
+//! Separate clips found privately: near least squares at a large budget, whatever the scale, and as
+//! good as a clip that was known.
 
 use dplm::privacy::Mechanism;
 
 use crate::common::{Data, SLOPES, distance, estimates, fit, prediction};
 
-/// Errors are symmetric and columns independent, so clamping moves nothing; sampling error is about `sqrt(3 / 5000)`.
+/// Errors are symmetric and columns independent, so clamping moves nothing; sampling error is about
+/// `sqrt(3 / 5000)`.
 #[test]
 fn a_large_budget_comes_near_the_truth() {
     let data = Data::normal(5000, 3, 1);
@@ -12,7 +14,8 @@ fn a_large_budget_comes_near_the_truth() {
     assert!(distance(&estimates(&outcome), &SLOPES) < 0.09);
 }
 
-/// The median of errors of sd 1 is 0.67 and that of rows of three columns 1.54; thresholds are of a ladder of quarter doublings.
+/// The median of errors of sd 1 is 0.67 and that of rows of three columns 1.54; thresholds are of a
+/// ladder of quarter doublings.
 #[test]
 fn thresholds_follow_the_medians() {
     let data = Data::normal(5000, 3, 1);

@@ -69,13 +69,15 @@ fn groups_are_fitted_alike_wherever_rows_are() {
     assert_eq!(of_rows, fits(&Reading { person: person(), ..Reading::default() }));
 }
 
-/// Clipping is beyond every row, and noise below a thousandth: weights of nothing leave their rows out.
+/// Clipping is beyond every row, and noise below a thousandth: weights of nothing leave their rows
+/// out.
 #[test]
 fn weights_count() {
     let weighted =
         estimates(&Reading { weights: Some("w[0..6]".parse().expect("weights")), ..Reading::default() }, 900.0);
     let plain = estimates(&Reading::default(), 900.0);
-    // The weight is `i mod 7`, as `z` is: with it the mean of `z` rises from 3 to 13/3, and the line is the same.
+    // The weight is `i mod 7`, as `z` is: with it the mean of `z` rises from 3 to 13/3, and the
+    // line is the same.
     let distance = weighted.iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!((1e-6..0.05).contains(&distance), "{weighted:?} {plain:?}");
     for found in [&weighted, &plain] {

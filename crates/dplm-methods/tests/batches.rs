@@ -1,10 +1,12 @@
-//! Methods that fit many batches: the middle of the fits, found as exactly as the budget says, and hardly moved by outliers.
+//! Methods that fit many batches: the middle of the fits, found as exactly as the budget says, and
+//! hardly moved by outliers.
 
 use dplm::{method::Tuning, privacy::Mechanism};
 
 use crate::common::{Data, SLOPES, design, distance, estimates, fit, fit_rows, prediction, request};
 
-/// The median of each coefficient over the fits of `batches` batches, in floats and in the clear; row `i` is in batch `i mod batches`.
+/// The median of each coefficient over the fits of `batches` batches, in floats and in the clear;
+/// row `i` is in batch `i mod batches`.
 fn medians(data: &Data, batches: usize) -> Vec<f64> {
     let of_batch = |batch: usize| {
         let take = |row: usize| row % batches == batch;
@@ -27,8 +29,8 @@ fn batches(outcome: &dplm::method::Outcome) -> usize {
     what.split(' ').find_map(|word| word.parse().ok()).expect("a number of batches")
 }
 
-/// At a large budget the deepest points are drawn: medians of the fits, up to half of the gap between the two in the middle. Forty fits scatter by
-/// 0.1, so that the gap is about 0.01.
+/// At a large budget the deepest points are drawn: medians of the fits, up to half of the gap
+/// between the two in the middle. Forty fits scatter by 0.1, so that the gap is about 0.01.
 #[test]
 fn a_large_budget_gives_medians_of_the_fits() {
     let data = Data::normal(4000, 3, 1);
@@ -42,7 +44,8 @@ fn a_large_budget_gives_medians_of_the_fits() {
     }
 }
 
-/// Medians of normal fits are 1.57 times as variable as their mean, small batches up to 1.5 times as large ones, and the choice adds as much again.
+/// Medians of normal fits are 1.57 times as variable as their mean, small batches up to 1.5 times
+/// as large ones, and the choice adds as much again.
 #[test]
 fn the_error_is_that_of_medians() {
     for (name, most) in [("tukey", 6.0), ("tukey-tested", 6.0), ("medians", 6.0)] {
@@ -93,8 +96,9 @@ fn too_few_batches_for_the_budget_are_refused() {
     );
 }
 
-/// With about as many batches as a plan asks for at the least, the test passes on normal fits: of 60, none fails but once in a thousand such tests, where one fit in a
-/// thousand may. Nothing is known of scales: a response ten times as large does not matter.
+/// With about as many batches as a plan asks for at the least, the test passes on normal fits: of
+/// 60, none fails but once in a thousand such tests, where one fit in a thousand may. Nothing is
+/// known of scales: a response ten times as large does not matter.
 #[test]
 fn a_test_that_is_planned_passes() {
     for seed in 0..60 {
@@ -106,8 +110,9 @@ fn a_test_that_is_planned_passes() {
     }
 }
 
-/// Slopes of eight columns spread evenly over nineteen doublings either way, so that each layer holds many times the points of the next: the fit says that the test failed, and
-/// gives no estimate.
+/// Slopes of eight columns spread evenly over nineteen doublings either way, so that each layer
+/// holds many times the points of the next: the fit says that the test failed, and gives no
+/// estimate.
 #[test]
 fn fits_that_agree_on_nothing_fail_the_test() {
     let (rows, features) = (4000, 8);

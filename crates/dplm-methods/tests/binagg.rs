@@ -1,4 +1,5 @@
-//! Sums of bins: the correction for noise in the features, and errors near those of least squares on bins in the clear.
+//! Sums of bins: the correction for noise in the features, and errors near those of least squares
+//! on bins in the clear.
 
 use crate::common::{Data, SLOPES, design, distance, estimates, fit_rows, prediction};
 
@@ -11,15 +12,17 @@ fn fitted(data: &Data, rho: f64, seed: u64) -> Vec<f64> {
     )
 }
 
-/// Bins of a few hundred rows keep most of what columns vary by, so that errors are little above `sqrt(p / n)`.
+/// Bins of a few hundred rows keep most of what columns vary by, so that errors are little above
+/// `sqrt(p / n)`.
 #[test]
 fn a_large_budget_comes_near_the_truth() {
     let data = Data::normal(20_000, 2, 1);
     assert!(distance(&fitted(&data, 100.0, 2), &SLOPES[..2]) < 0.03);
 }
 
-/// At a budget where noise in the sums is a good part of what bins differ by, the mean over fits is still the truth: without its correction it would be
-/// shrunk. Two hundred fits, four standard errors.
+/// At a budget where noise in the sums is a good part of what bins differ by, the mean over fits is
+/// still the truth: without its correction it would be shrunk. Two hundred fits, four standard
+/// errors.
 #[test]
 fn noise_in_the_features_shrinks_nothing() {
     let fits = 200;

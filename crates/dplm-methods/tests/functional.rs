@@ -1,4 +1,5 @@
-//! The functional mechanism: least squares without noise, Laplace noise of the size its accounting asks for, and an epsilon that says so.
+//! The functional mechanism: least squares without noise, Laplace noise of the size its accounting
+//! asks for, and an epsilon that says so.
 
 use dplm::privacy::Mechanism;
 
@@ -11,7 +12,8 @@ fn a_large_budget_gives_least_squares() {
     assert!(distance(&estimates(&outcome), &data.least_squares()) < 0.02);
 }
 
-/// Replacing a row moves the products by `2 Bx By`, in three coordinates by `sqrt(3)` of that in sum; epsilon is `sqrt(2 rho)`.
+/// Replacing a row moves the products by `2 Bx By`, in three coordinates by `sqrt(3)` of that in
+/// sum; epsilon is `sqrt(2 rho)`.
 #[test]
 fn noise_is_what_the_sum_of_coordinates_asks_for() {
     let data = Data::normal(1000, 3, 1);

@@ -1,4 +1,5 @@
-//! Huber's loss with Mallows weights: agreement with an independent minimiser, coverage, and outliers that matter little.
+//! Huber's loss with Mallows weights: agreement with an independent minimiser, coverage, and
+//! outliers that matter little.
 
 use dplm::method::{Request, Target, Tuning};
 
@@ -6,7 +7,8 @@ use crate::common::{Data, SLOPES, design, distance, estimates, fit, fit_rows, pr
 
 const TURN: f64 = 1.345;
 
-/// The minimiser of the weighted Huber loss by iteratively reweighted steps, in floats and in the clear.
+/// The minimiser of the weighted Huber loss by iteratively reweighted steps, in floats and in the
+/// clear.
 fn minimiser(data: &Data) -> Vec<f64> {
     let p = data.features();
     let mut theta = vec![0.0; p];
@@ -35,7 +37,8 @@ fn a_large_budget_gives_the_minimiser() {
     assert!(distance(&estimates(&outcome), &minimiser(&data)) < 5e-3);
 }
 
-/// 900 intervals at 95 %: by chance below 0.92 less often than once in ten thousand. The upper limit leaves room for intervals that are a little long.
+/// 900 intervals at 95 %: by chance below 0.92 less often than once in ten thousand. The upper
+/// limit leaves room for intervals that are a little long.
 #[test]
 fn intervals_cover_the_population() {
     assert_covered(0.5, "");

@@ -1,4 +1,5 @@
-//! What every method of the crate keeps, and the law or the error of each. One program, so that it is linked once.
+//! What every method of the crate keeps, and the law or the error of each. One program, so that it
+//! is linked once.
 
 mod common;
 

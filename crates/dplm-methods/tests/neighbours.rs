@@ -1,4 +1,5 @@
-//! Whole fits by every method on neighbouring tables: no question is moved further than it claims, and nothing but releases is asked.
+//! Whole fits by every method on neighbouring tables: no question is moved further than it claims,
+//! and nothing but releases is asked.
 
 use dplm::{
     Error,
@@ -8,7 +9,8 @@ use dplm::{
 
 use crate::common::{Data, design, fit_rows, request, twin::Twin};
 
-/// What stands in the place of a row: at the bounds, in corners where columns agree, beyond all bounds, missing.
+/// What stands in the place of a row: at the bounds, in corners where columns agree, beyond all
+/// bounds, missing.
 const OTHERS: [([f64; 2], f64); 6] = [
     ([2.0, 2.0], 4.0),
     ([-2.0, 2.0], 4.0),

@@ -4,8 +4,9 @@ use dplm::{privacy::Mechanism, rows::Rows};
 
 use crate::common::{Data, SLOPES, design, distance, estimates, fit, prediction};
 
-/// At this budget there are 32 steps of one half, each of 625 rows, whose sampling error is about `sqrt(3 / 625)`; the mean of the last 16 has a quarter of that and a little
-/// more, as they remember each other.
+/// At this budget there are 32 steps of one half, each of 625 rows, whose sampling error is about
+/// `sqrt(3 / 625)`; the mean of the last 16 has a quarter of that and a little more, as they
+/// remember each other.
 #[test]
 fn a_large_budget_comes_near_the_truth() {
     let data = Data::normal(20_000, 3, 1);
@@ -13,7 +14,8 @@ fn a_large_budget_comes_near_the_truth() {
     assert!(distance(&estimates(&outcome), &SLOPES) < 0.1, "{:?}", estimates(&outcome));
 }
 
-/// Each batch has the whole budget: noise is that of one release on its rows, `2 clip / (n / steps) / sqrt(2 rho 0.9)`.
+/// Each batch has the whole budget: noise is that of one release on its rows,
+/// `2 clip / (n / steps) / sqrt(2 rho 0.9)`.
 #[test]
 fn batches_do_not_share_the_budget() {
     let (rows, rho) = (8000, 0.5f64);
@@ -26,7 +28,8 @@ fn batches_do_not_share_the_budget() {
     assert_eq!(kinds, [Mechanism::Exponential, Mechanism::Gaussian]);
 }
 
-/// Parallel composition: a row that is replaced, or zeroed out, changes one batch, the one of its place, and the answers of all others are the same.
+/// Parallel composition: a row that is replaced, or zeroed out, changes one batch, the one of its
+/// place, and the answers of all others are the same.
 #[test]
 fn a_row_is_in_one_batch_whatever_it_holds() {
     let data = Data::normal(400, 2, 5);

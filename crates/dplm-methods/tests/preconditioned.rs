@@ -1,4 +1,5 @@
-//! Preconditioning: least squares at a large budget, and correlated columns that cost no more than others.
+//! Preconditioning: least squares at a large budget, and correlated columns that cost no more than
+//! others.
 
 use crate::common::{Data, SLOPES, distance, estimates, fit, prediction};
 
@@ -20,7 +21,8 @@ fn a_large_budget_gives_least_squares() {
     assert!(distance(&found, &data.least_squares()) < 0.02, "{found:?} {:?}", data.least_squares());
 }
 
-/// The mean squared error of predictions against least squares in the clear: without preconditioning a ridge hides the short directions.
+/// The mean squared error of predictions against least squares in the clear: without
+/// preconditioning a ridge hides the short directions.
 #[test]
 fn correlated_columns_are_told_apart() {
     let excess = |name: &str| {

@@ -16,7 +16,8 @@ fn a_large_budget_gives_least_squares() {
     );
 }
 
-/// `2 gamma / (n sqrt(2 rho / T))`, with the gradient of the longest row at the edge of the ball as `gamma`.
+/// `2 gamma / (n sqrt(2 rho / T))`, with the gradient of the longest row at the edge of the ball as
+/// `gamma`.
 #[test]
 fn noise_is_what_the_worst_gradient_asks_for() {
     let data = Data::normal(1000, 3, 1);

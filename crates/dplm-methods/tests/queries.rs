@@ -1,4 +1,5 @@
-//! One row moves no query of this crate further than it claims, whatever the rows hold: the integers that a release is given, of random tables.
+//! One row moves no query of this crate further than it claims, whatever the rows hold: the
+//! integers that a release is given, of random tables.
 
 use dplm::{
     Design,
@@ -164,7 +165,8 @@ fn depths_among_fits_of_batches() {
     assert!(moved > pairs / 10, "{moved}");
 }
 
-/// One row of the largest norm holds a direction up: without it the least eigenvalue falls by what is claimed, nearly.
+/// One row of the largest norm holds a direction up: without it the least eigenvalue falls by what
+/// is claimed, nearly.
 #[test]
 fn the_claim_of_the_least_eigenvalue_is_nearly_reached() {
     let column = |name: &str| Column { name: name.to_owned(), kind: Kind::Standard };

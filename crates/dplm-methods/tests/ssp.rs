@@ -27,7 +27,8 @@ fn coverage(rho: f64, target: Target, fits: u64) -> f64 {
     held as f64 / (fits as usize * SLOPES.len()) as f64
 }
 
-/// 1200 intervals at 95 %: by chance below 0.92 or above 0.977 less often than once in a hundred thousand.
+/// 1200 intervals at 95 %: by chance below 0.92 or above 0.977 less often than once in a hundred
+/// thousand.
 #[test]
 fn intervals_cover_the_population_and_the_sample() {
     for target in [Target::Population, Target::Sample] {

@@ -24,7 +24,8 @@ fn stream(data: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
     let capsule = data.call_method0("__arrow_c_stream__").map_err(|_| unreadable())?;
     let pointer = capsule.cast::<PyCapsule>().ok().and_then(|capsule| capsule.pointer_checked(Some(STREAM)).ok());
     let pointer = pointer.ok_or_else(unreadable)?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: a capsule of this name holds a stream (the Arrow PyCapsule interface); reading it leaves it marked as released.
+    // SAFETY: a capsule of this name holds a stream (the Arrow PyCapsule interface); reading it
+    // leaves it marked as released.
     Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) })
 }
 

@@ -1,11 +1,13 @@
 //! Python objects to cells, each by itself.
 //!
-//! A list or a column of objects declares no type, and none is told from its cells: one person's cell would then decide how everybody's
-//! are read. Each cell keeps a type of its own in an Arrow union, and the formula says how it is read.
+//! A list or a column of objects declares no type, and none is told from its cells: one person's
+//! cell would then decide how everybody's are read. Each cell keeps a type of its own in an Arrow
+//! union, and the formula says how it is read.
 //!
 //! # Guarantee
-//! What a cell becomes depends on that cell alone. No method that a cell's own class defines is called, and nothing a cell says is in a
-//! message: what is neither a truth value, a number, a date nor a text (or the bytes of one) counts as missing.
+//! What a cell becomes depends on that cell alone. No method that a cell's own class defines is
+//! called, and nothing a cell says is in a message: what is neither a truth value, a number, a date
+//! nor a text (or the bytes of one) counts as missing.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -129,11 +131,13 @@ fn union_fields() -> UnionFields {
     UnionFields::try_new(0..TYPES.len() as i8, fields).expect("every child has a number of its own")
 }
 
-/// Tells Python's types of cells apart, and takes values out by functions of those types, never by those a cell's own class may define.
+/// Tells Python's types of cells apart, and takes values out by functions of those types, never by
+/// those a cell's own class may define.
 struct Reader<'py> {
     /// From a whole number to its digits.
     digits: Bound<'py, PyAny>,
-    /// `Decimal` and `Fraction`, each with what turns it into a float. Only the classes themselves: one made from them may define anything.
+    /// `Decimal` and `Fraction`, each with what turns it into a float. Only the classes themselves:
+    /// one made from them may define anything.
     exact: [(Bound<'py, PyType>, Bound<'py, PyAny>); 2],
     /// `date` and `datetime`, likewise: `NaT` of pandas is made from them, and is none.
     dates: [Bound<'py, PyType>; 2],
@@ -202,7 +206,8 @@ impl<'py> Reader<'py> {
         })
     }
 
-    /// A whole number; one beyond 64 bits by its digits, unless there are so many that Python will not write them.
+    /// A whole number; one beyond 64 bits by its digits, unless there are so many that Python will
+    /// not write them.
     fn integer(&self, integer: &Bound<'py, PyInt>) -> Cell<'static> {
         if let Ok(integer) = integer.extract() {
             return Cell::Integer(integer);
@@ -250,7 +255,8 @@ struct Numpy<'py> {
     span: Bound<'py, PyType>,
     floating: Bound<'py, PyType>,
     date: Bound<'py, PyType>,
-    /// A time of pandas, where that is loaded too, and what turns it into one of NumPy. Only the class itself.
+    /// A time of pandas, where that is loaded too, and what turns it into one of NumPy. Only the
+    /// class itself.
     timestamp: Option<(Bound<'py, PyType>, Bound<'py, PyAny>)>,
     item: Bound<'py, PyAny>,
     astype: Bound<'py, PyAny>,

@@ -1,4 +1,5 @@
-//! Rows that stay on a cluster: packed there, asked from here. Python carries the bytes (`dplm.spark`).
+//! Rows that stay on a cluster: packed there, asked from here. Python carries the bytes
+//! (`dplm.spark`).
 
 use std::{
     collections::BTreeSet,
@@ -31,8 +32,8 @@ use crate::{
 /// How often it is looked whether a question should end.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Who each row of a table is of: 16 bytes for each, all of them zero where the identifier is missing. The same key gives the same person the same bytes on every
-/// machine.
+/// Who each row of a table is of: 16 bytes for each, all of them zero where the identifier is
+/// missing. The same key gives the same person the same bytes on every machine.
 #[pyfunction]
 pub fn identified<'py>(
     py: Python<'py>,
@@ -66,7 +67,8 @@ impl NativePacker {
         Ok(NativePacker { fit, run, part, packer: None })
     }
 
-    /// Takes the next rows of the part, and what `identified` says of them where persons are protected; gives the blocks that are full.
+    /// Takes the next rows of the part, and what `identified` says of them where persons are
+    /// protected; gives the blocks that are full.
     fn add<'py>(
         &mut self,
         py: Python<'py>,
@@ -135,7 +137,8 @@ fn finished() -> PyErr {
     Kind::Request.because("the answer is finished: ask again")
 }
 
-/// Two functions of Python: one puts a question to all blocks and gives their answers, the other ends it.
+/// Two functions of Python: one puts a question to all blocks and gives their answers, the other
+/// ends it.
 struct Carrier {
     ask: Py<PyAny>,
     cancel: Py<PyAny>,
@@ -173,8 +176,8 @@ pub fn cancelled_by<T>(signals: &Signals, executor: &dyn Executor, work: impl Fn
     })
 }
 
-/// Rows that were packed on a cluster: the functions that carry questions and cancel them, and a table
-/// of the same types without a row.
+/// Rows that were packed on a cluster: the functions that carry questions and cancel them, and a
+/// table of the same types without a row.
 #[pyclass(name = "Cluster", module = "dplm._native", frozen)]
 pub struct NativeCluster {
     carrier: Arc<Carrier>,

@@ -26,8 +26,8 @@ pub struct NativeColumn {
 
 #[pymethods]
 impl NativeColumn {
-    /// Numbers: a buffer of `float64`, `int64` or `uint64`, shared where it is contiguous. `missing` has a byte for each, not 0 where there
-    /// is none.
+    /// Numbers: a buffer of `float64`, `int64` or `uint64`, shared where it is contiguous.
+    /// `missing` has a byte for each, not 0 where there is none.
     #[staticmethod]
     #[pyo3(signature = (values, missing = None))]
     fn numbers(values: &Bound<'_, PyAny>, missing: Option<PyBuffer<u8>>) -> PyResult<NativeColumn> {
@@ -51,7 +51,8 @@ impl NativeColumn {
         Ok(NativeColumn::of(Arc::new(BooleanArray::new(truths, nulls))))
     }
 
-    /// Dates: the days after 1970-01-01 as a buffer of `int64`, and a byte for each, not 0 where there is none.
+    /// Dates: the days after 1970-01-01 as a buffer of `int64`, and a byte for each, not 0 where
+    /// there is none.
     #[staticmethod]
     fn days(py: Python<'_>, days: PyBuffer<i64>, missing: PyBuffer<u8>) -> PyResult<NativeColumn> {
         let (days, nulls) = (days.to_vec(py)?, nulls(py, &missing)?);
@@ -178,8 +179,8 @@ where
     let start = NonNull::new(buffer.buf_ptr().cast::<T>()).filter(|start| start.is_aligned());
     match start {
         Some(start) if count > 0 && buffer.is_c_contiguous() => {
-            // SAFETY: `count` aligned numbers lie from `start` on, and the exporter keeps them there until the buffer, which the
-            // allocation owns, is released.
+            // SAFETY: `count` aligned numbers lie from `start` on, and the exporter keeps them
+            // there until the buffer, which the allocation owns, is released.
             let bytes =
                 unsafe { Buffer::from_custom_allocation(start.cast(), count * size_of::<T>(), Arc::new(buffer)) };
             Ok(ScalarBuffer::new(bytes, 0, count))

@@ -48,8 +48,8 @@ impl Kind {
 }
 
 impl Kind {
-    /// The exception for an error of the library that is about what was asked, whatever else it might
-    /// mean.
+    /// The exception for an error of the library that is about what was asked, whatever else it
+    /// might mean.
     pub fn of_request(error: impl Into<Error>) -> PyErr {
         Kind::Request.because(error.into().sentence(Interface::Python))
     }

@@ -64,7 +64,8 @@ type Band = (Vec<(Place, Predicted)>, Vec<String>);
 /// The weights of each equation, what it is called, and its value.
 type Rows = Vec<(String, Vec<f64>, f64)>;
 
-/// The estimate, and the standard error, the ends, the statistic, the degrees of freedom and the p-value.
+/// The estimate, and the standard error, the ends, the statistic, the degrees of freedom and the
+/// p-value.
 type Tested = (f64, Option<f64>, Ends, Option<f64>, Option<f64>, Option<f64>);
 
 fn predicted(one: &Prediction) -> Predicted {
@@ -92,8 +93,8 @@ pub enum NativeFitted {
 }
 
 /// Reads and fits, each group where groups are asked for. Where a ledger pays, it has the budget on
-/// disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and how
-/// much there is. No rows are needed where simulated ones are asked for.
+/// disk as spent before noise is drawn. `progress` is called with the stage, how much is done, and
+/// how much there is. No rows are needed where simulated ones are asked for.
 #[pyfunction]
 pub fn fit(
     py: Python<'_>,
@@ -130,8 +131,8 @@ fn without_rows() -> PyErr {
     Kind::Request.because("give the data, or pretend=True to fit simulated rows in their place")
 }
 
-/// The plan of a fit that is not made, as the JSON of `dplm plan` where there is a forecast, and what
-/// it warns of. No cell is read, except identifiers of persons, and nothing is spent.
+/// The plan of a fit that is not made, as the JSON of `dplm plan` where there is a forecast, and
+/// what it warns of. No cell is read, except identifiers of persons, and nothing is spent.
 #[pyfunction]
 pub fn dry_run(py: Python<'_>, table: Option<&NativeTable>, said: Keywords) -> PyResult<(String, Vec<String>)> {
     let asked = said.fit()?;
@@ -284,7 +285,8 @@ impl NativeFit {
         Ok(found.iter().map(tested).collect())
     }
 
-    /// The statistic, the degrees of freedom of F's denominator and the p-value of all equations at once; `None` where one is not identified.
+    /// The statistic, the degrees of freedom of F's denominator and the p-value of all equations at
+    /// once; `None` where one is not identified.
     fn wald_test(&self, rows: Rows) -> PyResult<Option<(f64, Option<f64>, f64)>> {
         let found = self.fit.wald_test(&hypothesis(rows)?).or_raise()?.found;
         Ok(found.map(|joint| (joint.statistic, joint.df, joint.p_value)))
@@ -314,7 +316,8 @@ impl NativeFit {
         })
     }
 
-    /// The mean response of each row, with its standard error, its interval, and where a person's response falls.
+    /// The mean response of each row, with its standard error, its interval, and where a person's
+    /// response falls.
     fn predict_intervals(&self, py: Python<'_>, table: &NativeTable, level: f64) -> PyResult<Vec<Predicted>> {
         let found = work::run(py, None, None, |signals| {
             let reading = |done, total| signals.reading(done, total);

@@ -14,7 +14,8 @@ use crate::{
     request::{Keywords, word},
 };
 
-/// A ledger file. It is opened for each call, so that other processes see one another's entries at once.
+/// A ledger file. It is opened for each call, so that other processes see one another's entries at
+/// once.
 #[pyclass(name = "Ledger", module = "dplm._native", frozen)]
 pub struct NativeLedger {
     file: PathBuf,
@@ -108,8 +109,9 @@ impl NativeLedger {
         Ok(self.open()?.back_up(copy).or_raise()?.last_hash)
     }
 
-    /// Checks the whole file: how many entries there are, and the hash of the last. `against` are fits and copies: the name of each, and the JSON
-    /// of a fit unless the name is that of a file that holds it.
+    /// Checks the whole file: how many entries there are, and the hash of the last. `against` are
+    /// fits and copies: the name of each, and the JSON of a fit unless the name is that of a file
+    /// that holds it.
     fn verify(&self, against: Vec<(String, Option<String>)>) -> PyResult<(usize, String)> {
         let record = |(name, json): (String, Option<String>)| match json {
             Some(json) => Kept::from_json(name, &json),

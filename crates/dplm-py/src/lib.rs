@@ -1,8 +1,11 @@
-//! The native half of the Python package `dplm`: Python objects in, the library's own types, Python objects out.
+//! The native half of the Python package `dplm`: Python objects in, the library's own types, Python
+//! objects out.
 //!
-//! What a Python user sees is written in Python (`python/dplm`); here is only what needs Rust. Modules in the order a fit passes them:
-//! `arrow`, `cells`, `column` and `table` (rows), `request` (what is asked), `work` (threads, signals, progress), `fit` (the result).
-//! `cluster` is for rows that stay on a cluster. `failure` turns every error into a Python exception, and `not_private` is for the package's own tests.
+//! What a Python user sees is written in Python (`python/dplm`); here is only what needs Rust.
+//! Modules in the order a fit passes them: `arrow`, `cells`, `column` and `table` (rows), `request`
+//! (what is asked), `work` (threads, signals, progress), `fit` (the result). `cluster` is for rows
+//! that stay on a cluster. `failure` turns every error into a Python exception, and `not_private`
+//! is for the package's own tests.
 
 mod failure;
 mod arrow;
@@ -47,8 +50,8 @@ mod _native {
     }
 }
 
-/// The words of a panic could hold a cell, so they are never shown. This library has its own copy of the hook: other
-/// extension modules keep theirs.
+/// The words of a panic could hold a cell, so they are never shown. This library has its own copy
+/// of the hook: other extension modules keep theirs.
 fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|_| {}));
 }

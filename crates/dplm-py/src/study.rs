@@ -1,4 +1,5 @@
-//! More than one fit of a table: a second release pooled with the first, and several specifications under one budget.
+//! More than one fit of a table: a second release pooled with the first, and several specifications
+//! under one budget.
 
 use dplm::{
     Progress, Refinement, Warning,
@@ -16,8 +17,8 @@ use crate::{
     work,
 };
 
-/// What a fit is refined with: its columns, the response first, where the formula names them, and how
-/// the text of its table was written.
+/// What a fit is refined with: its columns, the response first, where the formula names them, and
+/// how the text of its table was written.
 #[pyfunction]
 pub fn again(first: &NativeFit, said: Keywords) -> PyResult<(Option<Vec<String>>, String)> {
     let refinement = refinement(first, said.budget()?.0)?;

@@ -70,8 +70,9 @@ impl NativeTable {
         Ok(Source::from_batches(schema, batches, NAME).or_raise()?.into())
     }
 
-    /// Every column as numbers, one column after another in the machine's byte order, for the estimator, whose rows are an array. Cells are
-    /// read as in a fit; those that say no number are not-a-number.
+    /// Every column as numbers, one column after another in the machine's byte order, for the
+    /// estimator, whose rows are an array. Cells are read as in a fit; those that say no number are
+    /// not-a-number.
     fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let columns: Vec<Column> =
             self.names().into_iter().map(|name| Column { name, kind: Facts::Standard }).collect();
@@ -106,7 +107,8 @@ impl NativeTable {
     }
 }
 
-/// Batches of rows, cut wherever an array of a column ends; nothing where the columns are not of the same length.
+/// Batches of rows, cut wherever an array of a column ends; nothing where the columns are not of
+/// the same length.
 fn batches(schema: &SchemaRef, columns: &[&NativeColumn]) -> Option<Vec<RecordBatch>> {
     let rows = columns.first().map_or(0, |column| column.rows());
     if columns.iter().any(|column| column.rows() != rows) {

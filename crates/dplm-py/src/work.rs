@@ -1,4 +1,5 @@
-//! Work done while Python goes on: other threads run, Ctrl-C stops it, and a callback hears how far it is.
+//! Work done while Python goes on: other threads run, Ctrl-C stops it, and a callback hears how far
+//! it is.
 
 use dplm::{
     Error,

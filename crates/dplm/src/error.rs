@@ -21,7 +21,8 @@ use crate::{
     table::DataError,
 };
 
-/// Why a fit could not be made. Every message is one sentence that says what to do, and none holds a cell's value.
+/// Why a fit could not be made. Every message is one sentence that says what to do, and none holds
+/// a cell's value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -105,8 +106,8 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// The problem and what to do about it, as an interface spells options. What is displayed is spelled
-    /// for Rust.
+    /// The problem and what to do about it, as an interface spells options. What is displayed is
+    /// spelled for Rust.
     pub fn sentence(&self, to: Interface) -> String {
         match self {
             Error::Value(error) => format!("{} must be {}", to.option(error.option), error.wanted),

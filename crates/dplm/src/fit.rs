@@ -17,7 +17,8 @@ use crate::{
 
 /// A private fit.
 ///
-/// It is data: [`Fit::save`] writes it to a file, and what [`Fit::load`] reads is equal to it, to the last bit.
+/// It is data: [`Fit::save`] writes it to a file, and what [`Fit::load`] reads is equal to it, to
+/// the last bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Fit {
@@ -46,7 +47,8 @@ pub struct Fit {
     pub purpose: Purpose,
     /// What intervals were asked for.
     pub asked: Target,
-    /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
+    /// What the intervals are for: what was asked for, or the robust coefficients where a released
+    /// test shows that clipping bends the fit.
     pub target: Target,
     /// How the intervals were made.
     pub interval: IntervalMethod,
@@ -74,7 +76,8 @@ pub struct Fit {
     /// The share of the response's variance that the model explains, if it was released.
     #[serde(default)]
     pub r_squared: Option<Bounded>,
-    /// Average marginal effects, of a binary response: how much its probability changes with each column, on average over rows.
+    /// Average marginal effects, of a binary response: how much its probability changes with each
+    /// column, on average over rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marginal_effects: Vec<MarginalEffect>,
     /// The method and its public parameters.
@@ -132,7 +135,8 @@ pub struct FirstStage {
     pub statistic: f64,
     /// The probability of a statistic at least this large if it does not.
     pub p_value: f64,
-    /// The ends of the values that are rejected at the level of the fit, where those that are not are all others.
+    /// The ends of the values that are rejected at the level of the fit, where those that are not
+    /// are all others.
     pub excluded: Option<(f64, f64)>,
 }
 
@@ -144,7 +148,8 @@ pub struct Group {
     pub by: By,
     /// The level of this one.
     pub level: String,
-    /// The standard deviation of the noise in its number of units; none where that is publicly known.
+    /// The standard deviation of the noise in its number of units; none where that is publicly
+    /// known.
     pub size_sd: Option<f64>,
     /// How many units there are in all, in a group or in none; public. Not told by files of older
     /// versions.
@@ -158,9 +163,11 @@ pub struct Group {
 pub struct Coefficient {
     /// `(Intercept)`, `column` or `column[level]`.
     pub name: String,
-    /// The estimate; none where the coefficient was left out or is not identified, unless the fit is for prediction.
+    /// The estimate; none where the coefficient was left out or is not identified, unless the fit
+    /// is for prediction.
     pub estimate: Option<f64>,
-    /// How sure it is; none when only a prediction was asked for, or nothing can be said at this budget.
+    /// How sure it is; none when only a prediction was asked for, or nothing can be said at this
+    /// budget.
     pub precision: Option<Precision>,
     /// False when the budget cannot tell this coefficient from anything.
     pub identified: bool,
@@ -172,14 +179,15 @@ pub struct Coefficient {
 pub struct Precision {
     /// The standard error, privacy noise included.
     pub std_error: f64,
-    /// The lower end of the interval; minus infinity where the budget cannot bound it at this level.
+    /// The lower end of the interval; minus infinity where the budget cannot bound it at this
+    /// level.
     #[serde(with = "crate::number::or_infinite")]
     pub low: f64,
     /// The upper end of the interval; infinity where the budget cannot bound it at this level.
     #[serde(with = "crate::number::or_infinite")]
     pub high: f64,
-    /// The degrees of freedom with which the standard error is known; none where it is known so well
-    /// that Student's distribution is Gaussian.
+    /// The degrees of freedom with which the standard error is known; none where it is known so
+    /// well that Student's distribution is Gaussian.
     pub df: Option<f64>,
     /// The estimate less the value that is tested, over the standard error: a z value, or a t value
     /// where `df` is given.
@@ -207,9 +215,9 @@ impl Precision {
     /// compute the interval and the p-value from them: to a twentieth of the interval's half, and a
     /// fifth of the p-value, if that is large enough to be printed.
     ///
-    /// Both come from a test whose standard error depends on the value that is tested, because noise
-    /// in the curvature counts for more the further that value is from the estimate. Where the
-    /// curvature is well known, the difference is smaller than that.
+    /// Both come from a test whose standard error depends on the value that is tested, because
+    /// noise in the curvature counts for more the further that value is from the estimate. Where
+    /// the curvature is well known, the difference is smaller than that.
     pub fn is_symmetric(&self, estimate: f64, level: f64) -> bool {
         let df = self.df.unwrap_or(f64::INFINITY);
         let half = student::t_quantile(0.5 + level / 2.0, df) * self.std_error;
@@ -295,11 +303,13 @@ pub struct MethodSummary {
     pub steps: u32,
     /// The step size `eta`.
     pub step_size: f64,
-    /// The paper's `lambda`: the standard deviation of the noise in a coordinate of the mean gradient.
+    /// The paper's `lambda`: the standard deviation of the noise in a coordinate of the mean
+    /// gradient.
     pub noise_sd: f64,
     /// How many runs.
     pub runs: u32,
-    /// How long a row may be in the coordinates of the descent, where longer ones are shortened with their responses.
+    /// How long a row may be in the coordinates of the descent, where longer ones are shortened
+    /// with their responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_length: Option<f64>,
 }
@@ -335,7 +345,8 @@ impl Fit {
             (Target::Robust, None) => "robust (Huber)",
             (Target::Robust, Some(_)) => "weighted robust (Huber)",
         };
-        // Where clipping bends a fit to this data set, the robust coefficients are of this data set too.
+        // Where clipping bends a fit to this data set, the robust coefficients are of this data set
+        // too.
         let of = match self.asked {
             Target::Sample => "this data set",
             Target::Population | Target::Robust => "the population",
@@ -347,7 +358,8 @@ impl Fit {
         format!("the {coefficients} coefficients of {of}{constants}{model}{assumed}")
     }
 
-    /// What the coefficients are given, in words: which others are in the model, where that is not all of them.
+    /// What the coefficients are given, in words: which others are in the model, where that is not
+    /// all of them.
     fn model_text(&self) -> String {
         let not_controlled_for = self.focus.iter().flat_map(|focus| &focus.not_controlled_for);
         let without: Vec<String> = not_controlled_for.cloned().collect();
@@ -389,7 +401,8 @@ impl Fit {
         self.coefficients.iter().filter(|one| self.focus.as_ref().is_none_or(|focus| focus.has(&one.name)))
     }
 
-    /// What is taken for granted of rows that are clipped in a fit that says its intervals are for least squares.
+    /// What is taken for granted of rows that are clipped in a fit that says its intervals are for
+    /// least squares.
     fn assumed_of_clipped(&self) -> &'static str {
         match (self.target, self.trajectories.is_empty()) {
             _ if self.family() == Family::Binomial => {
@@ -408,7 +421,8 @@ impl Fit {
         self.left_out.iter().any(|one| one.name == name)
     }
 
-    /// The released iterates as CSV: `step,name1,...`, step 0 the start; a `run` column first when there are several runs.
+    /// The released iterates as CSV: `step,name1,...`, step 0 the start; a `run` column first when
+    /// there are several runs.
     pub fn trajectory_csv(&self) -> String {
         let many = self.trajectories.len() > 1;
         let names = self.coefficients.iter().map(|coefficient| csv_field(&coefficient.name));

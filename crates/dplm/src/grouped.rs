@@ -1,4 +1,5 @@
-//! The model fitted in each of several groups, and whether it is the same in all of them: post-processing of their fits.
+//! The model fitted in each of several groups, and whether it is the same in all of them:
+//! post-processing of their fits.
 
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,8 @@ pub struct GroupedFit {
     pub level: f64,
     /// The groups, in the order of the levels.
     pub groups: Vec<FittedGroup>,
-    /// What a reader should know of all that was released; each fit has what there is to know of its group.
+    /// What a reader should know of all that was released; each fit has what there is to know of
+    /// its group.
     pub warnings: Vec<Warning>,
     /// The budget of the data set, where a ledger keeps it.
     pub statement: Option<Statement>,
@@ -160,7 +162,8 @@ impl GroupedFit {
         }
     }
 
-    /// As [`Fit::predict_intervals`], each row by the fit of its group; nothing is said of a row in no group, or in one that was not fitted.
+    /// As [`Fit::predict_intervals`], each row by the fit of its group; nothing is said of a row in
+    /// no group, or in one that was not fitted.
     ///
     /// # Errors
     /// As there; also where the table lacks the column that groups are by, or no group was fitted.
@@ -194,8 +197,8 @@ impl GroupedFit {
         first.map_or(Vec::new(), |(_, fit)| fit.reported().map(|one| one.name.clone()).collect())
     }
 
-    /// What a reader should know: each sentence once, with the levels of the groups that it is about; none of them where it is about all that
-    /// was released.
+    /// What a reader should know: each sentence once, with the levels of the groups that it is
+    /// about; none of them where it is about all that was released.
     pub fn notes(&self) -> Vec<(Vec<&str>, &Warning)> {
         let mut notes: Vec<(Vec<&str>, &Warning)> = self.warnings.iter().map(|warning| (Vec::new(), warning)).collect();
         let of_groups =
@@ -209,8 +212,8 @@ impl GroupedFit {
         notes
     }
 
-    /// Whether each coefficient is the same in all groups, and last whether all of them are: Wald's test. The estimates of different groups are
-    /// independent, as their rows and their noise are.
+    /// Whether each coefficient is the same in all groups, and last whether all of them are: Wald's
+    /// test. The estimates of different groups are independent, as their rows and their noise are.
     pub fn equality(&self) -> Vec<EqualityTest> {
         let names = self.names();
         let mut tests: Vec<EqualityTest> =
@@ -223,7 +226,8 @@ impl GroupedFit {
         tests
     }
 
-    /// Tests whether some coefficients are the same in all groups that have them all; none where fewer than two do.
+    /// Tests whether some coefficients are the same in all groups that have them all; none where
+    /// fewer than two do.
     pub fn equality_of(&self, names: &[String]) -> Option<EqualityTest> {
         let known = self.known();
         let parts: Vec<Estimates> = known.iter().filter_map(|one| one.only(names)).collect();
@@ -248,7 +252,8 @@ impl GroupedFit {
     }
 }
 
-/// What the fits of groups say of the rows of a block, whose last column says which group each is of.
+/// What the fits of groups say of the rows of a block, whose last column says which group each is
+/// of.
 fn of_block(predictors: &[Option<Predictor<'_>>], mut block: Block) -> Vec<Prediction> {
     let Some(Cells::Levels(groups)) = block.columns.pop() else {
         unreachable!("the last column says which group a row is of")
@@ -300,8 +305,9 @@ impl Estimates {
     }
 }
 
-/// `sum_g (b_g - b)' V_g^-1 (b_g - b)` at the `b` that makes it least, `(sum V_g^-1)^-1 sum V_g^-1 b_g`: Wald's statistic for `b_g` being equal, whose
-/// covariance is block diagonal.
+/// `sum_g (b_g - b)' V_g^-1 (b_g - b)` at the `b` that makes it least,
+/// `(sum V_g^-1)^-1 sum V_g^-1 b_g`: Wald's statistic for `b_g` being equal, whose covariance is
+/// block diagonal.
 fn distance(parts: &[Estimates]) -> f64 {
     let size = parts[0].values.len();
     let precisions: Vec<Mat<f64>> = parts.iter().map(|part| inverse(&part.covariance)).collect();

@@ -6,9 +6,10 @@
 //! # Ok::<(), dplm::Error>(())
 //! ```
 //!
-//! A [`formula`] says what is publicly known of each column, a budget `rho` how much may be told about any one row.
-//! [`lm`] lists the options; the [`Fit`] it gives holds released and public numbers only, so it may be printed, kept, and asked for other
-//! levels and for predictions as often as one likes.
+//! A [`formula`] says what is publicly known of each column, a budget `rho` how much may be told
+//! about any one row. [`lm`] lists the options; the [`Fit`] it gives holds released and public
+//! numbers only, so it may be printed, kept, and asked for other levels and for predictions as
+//! often as one likes.
 //!
 //! # Where to look
 //! | to | see |
@@ -23,23 +24,27 @@
 //! | check the guarantee | [`privacy`]: the budget, the exact noise and its proof, the one way out |
 //!
 //! # How it works
-//! Modules are declared in the order data flows through them, and none uses a later one; a test keeps that true.
+//! Modules are declared in the order data flows through them, and none uses a later one; a test
+//! keeps that true.
 //!
 //! ```text
 //! rows --encode--> lattice --sum--> Sensitive --release(Spend, rng)--> Released --> iterates --> intervals --> report
 //! ```
 //!
-//! Left of [`privacy::release`] there are only integers computed from rows; right of it only released numbers. One row can move a sum of
-//! integers only so far, exactly, and the noise is an exactly rounded Gaussian: the guarantee holds for the program, and not only for its
+//! Left of [`privacy::release`] there are only integers computed from rows; right of it only
+//! released numbers. One row can move a sum of integers only so far, exactly, and the noise is an
+//! exactly rounded Gaussian: the guarantee holds for the program, and not only for its
 //! idealisation.
 //!
-//! The modules `lattice`, `rows` and `descend` are the engine. They can be reached for benchmarks and experiments, and promise no
-//! stability.
+//! The modules `lattice`, `rows` and `descend` are the engine. They can be reached for benchmarks
+//! and experiments, and promise no stability.
 //!
 //! # Features
-//! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs `arrow`, since its columns are decoded to
-//! Arrow's arrays. A program that embeds this crate can leave out what it does not read, and with it most of the dependencies. `cuda` keeps rows
-//! on an NVIDIA GPU where one is asked for, and is off; it needs nothing to build, and NVIDIA's driver at run time.
+//! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs
+//! `arrow`, since its columns are decoded to Arrow's arrays. A program that embeds this crate can
+//! leave out what it does not read, and with it most of the dependencies. `cuda` keeps rows on an
+//! NVIDIA GPU where one is asked for, and is off; it needs nothing to build, and NVIDIA's driver at
+//! run time.
 //!
 //! # Platforms
 //! Unix systems and Windows; Linux is where it is tested, and `system` has what differs.

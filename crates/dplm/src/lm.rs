@@ -86,23 +86,23 @@ impl<'a> Lm<'a> {
         self.request.check()
     }
 
-    /// Fits a file (`.csv`, `.tsv`, `.parquet`, `.arrow`), a folder or a pattern of them. The caller
-    /// keeps account of the budget; with a ledger, use [`CheckedFit`].
+    /// Fits a file (`.csv`, `.tsv`, `.parquet`, `.arrow`), a folder or a pattern of them. The
+    /// caller keeps account of the budget; with a ledger, use [`CheckedFit`].
     ///
     /// # Guarantee
-    /// The result is `rho`-zCDP for the budget given, as an exact statement about this program, unless
-    /// a seed was fixed.
+    /// The result is `rho`-zCDP for the budget given, as an exact statement about this program,
+    /// unless a seed was fixed.
     ///
     /// # Errors
-    /// When an option makes no sense, the data cannot be read or the plan is refused (nothing is spent
-    /// then), or a release fails (the budget is spent then).
+    /// When an option makes no sense, the data cannot be read or the plan is refused (nothing is
+    /// spent then), or a release fails (the budget is spent then).
     pub fn fit(self, path: impl AsRef<Path>) -> Result<Fit, Error> {
         let source = self.open(path)?;
         self.fit_table(&source)
     }
 
-    /// As [`Lm::fit`], for a table that is already open: several files, a stream, or Arrow batches in
-    /// memory.
+    /// As [`Lm::fit`], for a table that is already open: several files, a stream, or Arrow batches
+    /// in memory.
     ///
     /// # Errors
     /// As [`Lm::fit`].
@@ -130,8 +130,8 @@ impl<'a> Lm<'a> {
     /// budget.
     ///
     /// # Guarantee
-    /// All fits together are `rho`-zCDP for the budget given, as an exact statement about this program,
-    /// unless a seed was fixed.
+    /// All fits together are `rho`-zCDP for the budget given, as an exact statement about this
+    /// program, unless a seed was fixed.
     ///
     /// # Errors
     /// As [`Lm::fit`]; and when no groups were asked for.

@@ -1,4 +1,5 @@
-//! A second release of a model that was fitted before, pooled with the first: more budget for the same question, later.
+//! A second release of a model that was fitted before, pooled with the first: more budget for the
+//! same question, later.
 
 use crate::{
     Dataset, Error, Fit, GroupedDataset, MethodSummary, NoiseSource, Person, Prepared, Progress, Reading, RunOptions,
@@ -125,7 +126,8 @@ impl Refinement {
         }
     }
 
-    /// The pooled fit: what the second gave, which holds the first's estimates already, under a guarantee for both.
+    /// The pooled fit: what the second gave, which holds the first's estimates already, under a
+    /// guarantee for both.
     ///
     /// # Errors
     /// When both together are more than any budget, or the second does not promise what the first
@@ -241,7 +243,8 @@ fn rows_are_of(second: &Prepared<'_>, first: &Fit) -> bool {
     person == first.person.as_ref() && level(group) == level(first.group.as_ref())
 }
 
-/// Each sentence once. Which coefficients are identified, and whether the budget is large or small, the pooled fit says itself.
+/// Each sentence once. Which coefficients are identified, and whether the budget is large or small,
+/// the pooled fit says itself.
 fn joined(first: Vec<Warning>, second: Vec<Warning>) -> Vec<Warning> {
     let outdated = |warning: &Warning| {
         matches!(warning, Warning::NotIdentified { .. } | Warning::BudgetForColumns { .. } | Warning::OtherTable { .. })

@@ -85,7 +85,8 @@ pub enum Warning {
     },
     /// Intervals rest on moments that were given, which nothing released contradicts.
     TrustsMoments,
-    /// Moments that were given are not those of these rows, so that nothing can be said at this budget.
+    /// Moments that were given are not those of these rows, so that nothing can be said at this
+    /// budget.
     MomentsContradicted,
     /// Clipping could bend the fit, and a released test saw no sign of it.
     Clipped {
@@ -409,7 +410,8 @@ impl Enough {
 }
 
 impl std::fmt::Display for Enough {
-    /// Rounded up, so that what is asked for is enough. A budget that no fit can have is not offered.
+    /// Rounded up, so that what is asked for is enough. A budget that no fit can have is not
+    /// offered.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", grouped(self.rows), self.unit.plural())?;
         match self.rho < Rho::LARGEST.to_f64() {
@@ -419,7 +421,8 @@ impl std::fmt::Display for Enough {
     }
 }
 
-/// What else may be behind coefficients that cannot be estimated: columns that are not of the kind the formula says.
+/// What else may be behind coefficients that cannot be estimated: columns that are not of the kind
+/// the formula says.
 fn kinds_to_check(numbers: &[String], categories: &[String]) -> String {
     let holds = |columns: &[String]| if columns.len() == 1 { "holds" } else { "hold" };
     let mut checks = Vec::new();

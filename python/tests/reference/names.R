@@ -1,5 +1,6 @@
-# The names that R gives to the coefficients of formulas: one formula a line on standard input, without bounds and levels, and on standard output
-# the formula and its coefficients, separated by tabs. Where R is installed, the tests run it and compare with names.tsv.
+# The names that R gives to the coefficients of formulas: one formula a line on standard input,
+# without bounds and levels, and on standard output the formula and its coefficients, separated by
+# tabs. Where R is installed, the tests run it and compare with names.tsv.
 suppressPackageStartupMessages(library(splines))
 
 # Any rows will do: names depend on the types and levels of columns alone.

@@ -1,4 +1,5 @@
-# A column of a table that is handed over by mistake, as any argument of any function: no cell of it is in any condition.
+# A column of a table that is handed over by mistake, as any argument of any function: no cell of it
+# is in any condition.
 
 cells <- c("Alice Xyzzy", "Bob Plugh", "Carol Frotz")
 secrets <- c("Alice", "Xyzzy", "Bob", "Plugh", "Carol", "Frotz", "471147")

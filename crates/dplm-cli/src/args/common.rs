@@ -10,7 +10,8 @@ use crate::{
 /// The data.
 #[derive(Debug, Group)]
 pub struct DataArgs {
-    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on standard input
+    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on
+    /// standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<DataInput>,
 }

@@ -50,7 +50,8 @@ pub struct SimulateArgs {
 /// `dplm init`.
 #[derive(Debug, Group)]
 pub struct InitArgs {
-    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on standard input
+    /// Files (.csv .tsv .parquet .arrow), a folder or pattern of them, or - for CSV or Arrow on
+    /// standard input
     #[arg(required = true, value_name = "DATA")]
     pub inputs: Vec<DataInput>,
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas

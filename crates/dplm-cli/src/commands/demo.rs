@@ -19,7 +19,8 @@ const FEATURES: usize = 10;
 const RHO: f64 = 0.015;
 const FORMULA: &str = "y ~ . + 0";
 
-/// The data are the same each time, so that only the noise of the fit changes from one demo to the next.
+/// The data are the same each time, so that only the noise of the fit changes from one demo to the
+/// next.
 const DATA_SEED: u64 = 1;
 
 /// Simulates, fits, and explains.

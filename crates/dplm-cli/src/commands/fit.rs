@@ -24,7 +24,8 @@ use crate::{
 
 /// Reads, fits and reports.
 ///
-/// What can be refused is refused before the ledger records anything; what is recorded is on disk before noise is drawn.
+/// What can be refused is refused before the ledger records anything; what is recorded is on disk
+/// before noise is drawn.
 pub fn run(args: FitArgs, printer: &Printer) -> Result<(), Failure> {
     let FitArgs { data, options, json, trajectory, report, cover: about } = args;
     check_formats([(&report, Format::Html), (&json, Format::Json), (&trajectory, Format::Csv)])?;
@@ -106,7 +107,8 @@ fn payer(asked: &Asked, fit: &CheckedFit) -> Result<Payer, Failure> {
     if is_free { Ok(Payer::caller()) } else { account::open(account, noise, fit.rho()) }
 }
 
-/// Refuses a number of rows that would be taken for the name of data, which a pretended fit does not open.
+/// Refuses a number of rows that would be taken for the name of data, which a pretended fit does
+/// not open.
 fn check_pretence(pretend: Option<u64>, inputs: &[DataInput]) -> Result<(), Failure> {
     let names = inputs.iter().map(|input| input.to_string_lossy());
     match names.filter(|_| pretend.is_some()).find(|name| name.parse::<u64>().is_ok()) {
@@ -215,7 +217,8 @@ impl Outputs {
         }
     }
 
-    /// Writes every form that was asked for. The budget is spent by now, so a file that fails does not keep the others from being written.
+    /// Writes every form that was asked for. The budget is spent by now, so a file that fails does
+    /// not keep the others from being written.
     fn write(self, printer: &Printer, text: impl Fn(Form<'_>) -> String) -> Result<(), Failure> {
         let marked = |form: Form<'_>, mark| pretend::marked_if(self.pretend, text(form), mark);
         let json = self.json.map_or(Ok(()), |output| output.finish_with(&marked(Form::Json, pretend::mark_json)));

@@ -1,4 +1,5 @@
-//! `dplm predict`: the mean response of new rows, or over a column, from a saved fit. The data of the fit are not read.
+//! `dplm predict`: the mean response of new rows, or over a column, from a saved fit. The data of
+//! the fit are not read.
 
 use std::fmt::Write;
 
@@ -105,7 +106,8 @@ impl Predicted {
 /// Columns, and the values they are held at.
 type Held = [(String, String)];
 
-/// Refuses to speak of single persons where no spread of errors was released, and of groups where none was fitted.
+/// Refuses to speak of single persons where no spread of errors was released, and of groups where
+/// none was fitted.
 fn check_spread(saved: &Fitted, person_interval: bool) -> Result<(), Error> {
     let fits: Vec<&Fit> = match saved {
         Fitted::One(fit) => vec![fit],

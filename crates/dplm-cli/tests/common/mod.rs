@@ -126,7 +126,8 @@ impl Done {
         Done::from(child.wait_with_output().expect("it ends"))
     }
 
-    /// Nothing on standard output, one sentence on standard error, with a caret under a formula at most, and no cell in it.
+    /// Nothing on standard output, one sentence on standard error, with a caret under a formula at
+    /// most, and no cell in it.
     pub fn assert_refused(&self, status: i32, what: &str) {
         let Done { stdout, stderr, .. } = self;
         assert_eq!(self.status, status, "{what}: {stderr}");

@@ -1,24 +1,30 @@
-//! The least eigenvalue of an exact integer matrix, rounded down to a public grid. Every decision is made in integers.
+//! The least eigenvalue of an exact integer matrix, rounded down to a public grid. Every decision
+//! is made in integers.
 //!
-//! For a positive semidefinite integer matrix `A` with least eigenvalue `lambda`, and a step `g`, the answer is `g k` for the largest
-//! `k >= 0` for which
+//! For a positive semidefinite integer matrix `A` with least eigenvalue `lambda`, and a step `g`,
+//! the answer is `g k` for the largest `k >= 0` for which
 //!
 //! ```text
 //! M_k = 2A - (2gk - 1) I   is positive definite,   that is   k = floor((lambda + 1/2) / g).
 //! ```
 //!
-//! The half is there so that nothing is ever undecided: the characteristic polynomial of `A` has integer coefficients and leading
-//! coefficient 1, so an eigenvalue that is rational is an integer, and `gk - 1/2` is none. No `M_k` is singular, and since its leading
-//! blocks are of the same form, none of those is either.
+//! The half is there so that nothing is ever undecided: the characteristic polynomial of `A` has
+//! integer coefficients and leading coefficient 1, so an eigenvalue that is rational is an integer,
+//! and `gk - 1/2` is none. No `M_k` is singular, and since its leading blocks are of the same form,
+//! none of those is either.
 //!
-//! Floating point only says where to look. What it finds is turned into integers, which prove the answer or do not:
+//! Floating point only says where to look. What it finds is turned into integers, which prove the
+//! answer or do not:
 //!
-//! - *Too large.* For any integer vector `v`, `v' M_k v <= 0` says that `M_k` is not positive definite. An approximate eigenvector, rounded,
-//!   gives the largest `k` that can be right ([`Grid::most`]).
-//! - *Small enough.* For any integer matrix `L`, if `c M_k - L L'` with `c > 0` is strictly diagonally dominant with a positive diagonal, then
-//!   `M_k` is positive definite (Gershgorin). An approximate Cholesky factor, rounded, nearly always does ([`Symmetric::is_proven_by_factor`]).
-//! - *Neither.* The signs of the pivots of Gaussian elimination decide (Sylvester). They are enclosed between fixed-point numbers whose
-//!   digits are doubled until every sign is known ([`Symmetric::has_positive_pivots`]); no pivot is zero, so they come to be.
+//! - *Too large.* For any integer vector `v`, `v' M_k v <= 0` says that `M_k` is not positive
+//!   definite. An approximate eigenvector, rounded, gives the largest `k` that can be right
+//!   ([`Grid::most`]).
+//! - *Small enough.* For any integer matrix `L`, if `c M_k - L L'` with `c > 0` is strictly
+//!   diagonally dominant with a positive diagonal, then `M_k` is positive definite (Gershgorin). An
+//!   approximate Cholesky factor, rounded, nearly always does ([`Symmetric::is_proven_by_factor`]).
+//! - *Neither.* The signs of the pivots of Gaussian elimination decide (Sylvester). They are
+//!   enclosed between fixed-point numbers whose digits are doubled until every sign is known
+//!   ([`Symmetric::has_positive_pivots`]); no pivot is zero, so they come to be.
 
 use dplm::{
     lattice::Moments,
@@ -31,7 +37,8 @@ use faer::{
 };
 use num_bigint::{BigInt, BigUint};
 
-/// Coordinates of a direction are rounded to one part in this power of two: what is lost is its square.
+/// Coordinates of a direction are rounded to one part in this power of two: what is lost is its
+/// square.
 const DIRECTION_BITS: i32 = 30;
 /// More than enough for a shift this close to the eigenvalue.
 const INVERSE_ITERATIONS: u32 = 4;
@@ -40,10 +47,12 @@ const SUM_BITS: u32 = 124;
 /// Floating point is good for so many bits, with a few to spare for a product of matrices.
 const FACTOR_BITS: i32 = 50;
 
-/// The step of the grid is one part in about so many of what a row can move the eigenvalue by: noise that covers the one covers the other.
+/// The step of the grid is one part in about so many of what a row can move the eigenvalue by:
+/// noise that covers the one covers the other.
 const GRID: u128 = 1024;
 
-/// Releases the least eigenvalue of a sum of outer products, rounded down to a grid of at most one part in 1024 of the largest norm, with Gaussian noise.
+/// Releases the least eigenvalue of a sum of outer products, rounded down to a grid of at most one
+/// part in 1024 of the largest norm, with Gaussian noise.
 ///
 /// # Guarantee
 /// That of [`release`](release()).
@@ -53,7 +62,9 @@ impl LeastEigenvalue {
     /// The query that is released.
     pub fn query(products: &OuterProducts) -> Sensitive {
         let value = least_eigenvalue_down(&products.sum, products.norm_sq);
-        // `||A|| <= ||A||_F` for what a unit adds (`OuterProducts`), Weyl's inequality, and a grid that is the same for both data sets: argued at `eigenvalue_sensitivity`, for both relations.
+        // `||A|| <= ||A||_F` for what a unit adds (`OuterProducts`), Weyl's inequality, and a grid
+        // that is the same for both data sets: argued at `eigenvalue_sensitivity`, for both
+        // relations.
         let most = eigenvalue_sensitivity(products.norm_sq);
         Sensitive::claim(vec![value], products.sensitivity.of_number(&most))
     }
@@ -77,21 +88,26 @@ impl CustomMechanism<OuterProducts> for LeastEigenvalue {
     }
 }
 
-/// The least eigenvalue of `sum_i v_i v_i'`, all `|v_i|^2 <= norm_sq`, rounded down to a grid that `norm_sq` decides.
+/// The least eigenvalue of `sum_i v_i v_i'`, all `|v_i|^2 <= norm_sq`, rounded down to a grid that
+/// `norm_sq` decides.
 ///
 /// # Guarantee
-/// A function of the integers in the matrix and of `norm_sq` only: it is exact, and the same on every machine. Entries must be below
-/// 2^125 in size; sums over at most 2^40 rows are below 2^78. See [`eigenvalue_sensitivity`].
+/// A function of the integers in the matrix and of `norm_sq` only: it is exact, and the same on
+/// every machine. Entries must be below 2^125 in size; sums over at most 2^40 rows are below 2^78.
+/// See [`eigenvalue_sensitivity`].
 pub(super) fn least_eigenvalue_down(sums: &Moments, norm_sq: u128) -> i128 {
     let grid = Grid { sums, step: grid_step(norm_sq).cast_signed() };
     grid.answer()
 }
 
-/// How far one row can move [`least_eigenvalue_down`]; both relations of neighbours have the same bound.
+/// How far one row can move [`least_eigenvalue_down`]; both relations of neighbours have the same
+/// bound.
 ///
-/// Replacing `v` by `u` turns `A` into `A - vv' + uu'`. By Weyl's inequality the first change lowers the least eigenvalue by at most
-/// `|v|^2`, the second raises it by at most `|u|^2`, and neither does the other: so it moves by at most `norm_sq`. Rounded down to multiples
-/// of `g`, a number that moves by at most `norm_sq` moves by at most `norm_sq` rounded up to a multiple. Zeroing `v` is the first change.
+/// Replacing `v` by `u` turns `A` into `A - vv' + uu'`. By Weyl's inequality the first change
+/// lowers the least eigenvalue by at most `|v|^2`, the second raises it by at most `|u|^2`, and
+/// neither does the other: so it moves by at most `norm_sq`. Rounded down to multiples of `g`, a
+/// number that moves by at most `norm_sq` moves by at most `norm_sq` rounded up to a multiple.
+/// Zeroing `v` is the first change.
 pub(super) fn eigenvalue_sensitivity(norm_sq: u128) -> BigUint {
     let step = grid_step(norm_sq);
     BigUint::from(norm_sq.div_ceil(step)) * step
@@ -102,7 +118,8 @@ fn grid_step(norm_sq: u128) -> u128 {
     1 << (norm_sq / GRID).max(1).ilog2()
 }
 
-/// About the eigenvector of the least eigenvalue, by inverse iteration. Any answer is right; a poor one costs time.
+/// About the eigenvector of the least eigenvalue, by inverse iteration. Any answer is right; a poor
+/// one costs time.
 fn least_direction(sums: &Moments) -> Vec<i64> {
     let size = sums.size();
     let matrix = Mat::from_fn(size, size, |i, j| nearest(sums.entry(i, j)));
@@ -137,7 +154,8 @@ impl Grid<'_> {
         self.last_positive(self.most(&least_direction(self.sums))) * self.step
     }
 
-    /// No `M_k` beyond this `k` is positive definite: `v' M_k v = 2 v'Av - (2gk - 1) v'v` is not positive there.
+    /// No `M_k` beyond this `k` is positive definite: `v' M_k v = 2 v'Av - (2gk - 1) v'v` is not
+    /// positive there.
     fn most(&self, direction: &[i64]) -> i128 {
         let size = self.sums.size();
         let mut direction: Vec<BigInt> = direction.iter().copied().map(BigInt::from).collect();
@@ -151,7 +169,8 @@ impl Grid<'_> {
         i128::try_from(most).expect("a Rayleigh quotient is between eigenvalues").max(0)
     }
 
-    /// The largest `k` up to `most` for which `M_k` is positive definite, or 0. Looked for from the top, where it nearly always is.
+    /// The largest `k` up to `most` for which `M_k` is positive definite, or 0. Looked for from the
+    /// top, where it nearly always is.
     fn last_positive(&self, most: i128) -> i128 {
         let (mut below, mut above, mut stride) = (most, most + 1, 1);
         while below > 0 && !self.is_positive(below) {
@@ -194,8 +213,9 @@ impl Symmetric {
 
     /// Whether an approximate Cholesky factor proves it positive definite. `false` says nothing.
     fn is_proven_by_factor(&self) -> bool {
-        // With entries of the scaled matrix and squares of those of the factor below 2^room, a remainder is below
-        // (size + 1) 2^room and a row of remainders below size (size + 1) 2^room <= 2^124.
+        // With entries of the scaled matrix and squares of those of the factor below 2^room, a
+        // remainder is below (size + 1) 2^room and a row of remainders below size (size + 1) 2^room
+        // <= 2^124.
         let size_bits = 2 * usize::BITS - 2 * self.size().leading_zeros();
         let entry_bits = u128::BITS - self.largest().leading_zeros();
         let room = SUM_BITS - size_bits;
@@ -208,7 +228,8 @@ impl Symmetric {
         self.is_dominant_beyond(&factor, 2 * half)
     }
 
-    /// About the Cholesky factor, of a matrix made smaller by more than the rounding will take away.
+    /// About the Cholesky factor, of a matrix made smaller by more than the rounding will take
+    /// away.
     fn approximate_factor(&self) -> Option<Mat<f64>> {
         let size = self.size();
         let less = nearest(self.largest().cast_signed()) * count(size) * f64::from(-FACTOR_BITS).exp2();
@@ -216,7 +237,8 @@ impl Symmetric {
         Mat::from_fn(size, size, entry).llt(Side::Lower).ok().map(|found| found.L().to_owned())
     }
 
-    /// Whether `2^bits M - L L'` has a diagonal that exceeds the sum of the sizes of all other entries of its row.
+    /// Whether `2^bits M - L L'` has a diagonal that exceeds the sum of the sizes of all other
+    /// entries of its row.
     fn is_dominant_beyond(&self, factor: &[Vec<i64>], bits: u32) -> bool {
         let mut excess = vec![0i128; self.size()];
         for (i, row) in self.rows.iter().enumerate() {
@@ -314,7 +336,8 @@ fn nearest(value: i128) -> f64 {
     value as f64
 }
 
-/// The whole part of any float, at the ends of the type where it is beyond them: for numbers that are only tried.
+/// The whole part of any float, at the ends of the type where it is beyond them: for numbers that
+/// are only tried.
 #[allow(clippy::cast_possible_truncation, reason = "any number may be tried")]
 fn saturated(value: f64) -> i64 {
     value as i64
@@ -363,7 +386,8 @@ mod tests {
         &rows[size - 1][size - 1] * sign
     }
 
-    /// Sylvester's criterion in exact arithmetic: every leading minor of `2A - (2gk - 1) I` is positive.
+    /// Sylvester's criterion in exact arithmetic: every leading minor of `2A - (2gk - 1) I` is
+    /// positive.
     fn is_positive(sums: &Moments, step: i128, k: &BigInt) -> bool {
         let entry = |i: usize, j: usize| {
             let shift = if i == j { k * 2 * step - 1 } else { BigInt::ZERO };
@@ -403,7 +427,8 @@ mod tests {
             (0..size).map(|_| self.signed(bits)).collect()
         }
 
-        /// Few or many vectors, long or short, some nearly multiples of others, some repeated very often.
+        /// Few or many vectors, long or short, some nearly multiples of others, some repeated very
+        /// often.
         fn sums(&mut self, size: usize) -> Moments {
             let (count, bits) = (1 + self.below(2 * size as u64 + 2), 2 + self.below(38));
             let mut vectors: Vec<Vec<i128>> = (0..count).map(|_| self.vector(size, bits)).collect();
@@ -473,7 +498,8 @@ mod tests {
         }
     }
 
-    /// Where floating point is any good, its guess is proven as it stands: elimination in long integers would take seconds.
+    /// Where floating point is any good, its guess is proven as it stands: elimination in long
+    /// integers would take seconds.
     #[test]
     fn wide_matrices_need_no_elimination() {
         let (size, mut cases) = (200, Cases::new(7));
@@ -546,7 +572,8 @@ mod tests {
         vector.iter().map(|cell| (cell * cell) as u128).sum()
     }
 
-    /// How far apart the answers are when one vector is replaced by another, or by zeros, and how far they may be.
+    /// How far apart the answers are when one vector is replaced by another, or by zeros, and how
+    /// far they may be.
     fn moved(vectors: &[Vec<i128>], other: Vec<i128>) -> (u128, BigUint) {
         let longest = vectors.iter().chain([&other]).map(|vector| norm_sq(vector)).max().unwrap();
         let neighbour: Vec<Vec<i128>> = [other].into_iter().chain(vectors[1..].iter().cloned()).collect();
@@ -571,7 +598,8 @@ mod tests {
         }
     }
 
-    /// One direction that a single row of the largest norm holds up: without it the eigenvalue falls by the whole claim, or nearly.
+    /// One direction that a single row of the largest norm holds up: without it the eigenvalue
+    /// falls by the whole claim, or nearly.
     #[test]
     fn the_claim_is_reached() {
         for (size, length) in [(1, 1), (1, 31), (1, 4 * 4096), (2, 12_345), (3, 1 << 20), (5, 77_777)] {

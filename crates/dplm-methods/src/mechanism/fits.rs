@@ -13,7 +13,8 @@ use super::{Depths, Failure, IntegerBox, Nested, select_point, select_tested_poi
 /// How rows are divided into batches, and what is read off the fit of each; public.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batching {
-    /// How many batches there are. Row `i` of the table is in batch `i mod batches`, whatever it holds.
+    /// How many batches there are. Row `i` of the table is in batch `i mod batches`, whatever it
+    /// holds.
     pub batches: usize,
     /// What is read off a fit: the product of its coefficients with each of these vectors.
     pub readings: Vec<Vec<f64>>,
@@ -33,8 +34,8 @@ impl Batching {
 
 /// What was read off the least-squares fit of each batch.
 ///
-/// A fit is a function of the rows of its batch and of nothing else, and which batch a row is in is public: whatever a row holds, it changes the
-/// readings of one batch.
+/// A fit is a function of the rows of its batch and of nothing else, and which batch a row is in is
+/// public: whatever a row holds, it changes the readings of one batch.
 pub struct BatchFits {
     /// For each reading, those of all batches, ascending.
     sorted: Vec<Vec<i64>>,
@@ -54,8 +55,9 @@ impl BatchFits {
         BatchFits { sorted, limit: batching.limit }
     }
 
-    /// Points by how deep they lie among the batches, in some of the readings together: the least, over these readings and both directions, of how many
-    /// batches lie at least as far out as the point. Only the `most` deepest layers are told apart.
+    /// Points by how deep they lie among the batches, in some of the readings together: the least,
+    /// over these readings and both directions, of how many batches lie at least as far out as the
+    /// point. Only the `most` deepest layers are told apart.
     pub fn depths(&self, readings: Range<usize>, most: usize) -> Nested {
         let everywhere: IntegerBox = readings.clone().map(|_| (-self.limit, self.limit)).collect();
         let batches = self.sorted[readings.start].len();
@@ -63,15 +65,17 @@ impl BatchFits {
         let layers = deepest.saturating_sub(most) + 1..=deepest;
         let boxes = layers.map(|depth| self.at_least(depth, readings.clone()));
         let boxes = std::iter::once(everywhere).chain(boxes).collect();
-        // One batch changes its readings, for both relations: that moves each number of batches at least as far out as a point by at most 1, and so
-        // their least. Layers that are not told apart cut the depth off below, which moves no further.
+        // One batch changes its readings, for both relations: that moves each number of batches at
+        // least as far out as a point by at most 1, and so their least. Layers that are not told
+        // apart cut the depth off below, which moves no further.
         Nested::claim(boxes, 1)
     }
 
     /// The same without a box that holds all points, for a draw after a test.
     pub fn tested_depths(&self, readings: Range<usize>) -> Depths {
         let deepest = self.sorted[readings.start].len().div_ceil(2);
-        // As for `depths`: one batch moves the depth of every point by at most 1, for both relations.
+        // As for `depths`: one batch moves the depth of every point by at most 1, for both
+        // relations.
         Depths::claim((1..=deepest).map(|depth| self.at_least(depth, readings.clone())).collect())
     }
 
@@ -177,10 +181,12 @@ impl Batching {
     }
 }
 
-/// A pivot this small a part of its column's square says that the column is a combination of others.
+/// A pivot this small a part of its column's square says that the column is a combination of
+/// others.
 const DEPENDENT: f64 = 1e-9;
 
-/// The coefficients of least squares from the moments of `[X y]`, by Cholesky's factors; zeros where columns depend on each other.
+/// The coefficients of least squares from the moments of `[X y]`, by Cholesky's factors; zeros
+/// where columns depend on each other.
 #[allow(clippy::cast_precision_loss, reason = "any coefficients will do, as a function of one batch")]
 fn least_squares(moments: &Moments) -> Vec<f64> {
     let features = moments.size() - 1;

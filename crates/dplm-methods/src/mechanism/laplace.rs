@@ -9,10 +9,11 @@ use dplm::privacy::{
 /// Adds exactly sampled discrete Laplace noise to a query.
 ///
 /// # Guarantee
-/// If the claim of the query is true, the output is `epsilon`-DP with `epsilon^2 / 2 = rho`, so `rho`-zCDP, `rho` the worth of its share (Bun and Steinke 2016).
-/// With m coordinates and weights of at least 1, `(sum_j |D_j|)^2 <= m sum_j D_j^2 <= m delta_sq`, so noise of scale
-/// `t >= sqrt(m delta_sq / (2 rho))` in each coordinate, in exact integers, changes probabilities by at most the factor `exp(sqrt(2 rho))`. Saturation at the
-/// ends of `i128` is post-processing.
+/// If the claim of the query is true, the output is `epsilon`-DP with `epsilon^2 / 2 = rho`, so
+/// `rho`-zCDP, `rho` the worth of its share (Bun and Steinke 2016). With m coordinates and weights
+/// of at least 1, `(sum_j |D_j|)^2 <= m sum_j D_j^2 <= m delta_sq`, so noise of scale
+/// `t >= sqrt(m delta_sq / (2 rho))` in each coordinate, in exact integers, changes probabilities
+/// by at most the factor `exp(sqrt(2 rho))`. Saturation at the ends of `i128` is post-processing.
 pub struct Laplace;
 
 impl CustomMechanism<Claim> for Laplace {
@@ -38,7 +39,8 @@ mod tests {
 
     use super::*;
 
-    /// Two coordinates that may move by 3 together, at rho = 0.5: epsilon 1 is paid by a scale of `sqrt(2) 3`.
+    /// Two coordinates that may move by 3 together, at rho = 0.5: epsilon 1 is paid by a scale of
+    /// `sqrt(2) 3`.
     #[test]
     fn laplace_noise_pays_for_the_sum_of_all_coordinates() {
         let mut budget = Budget::new(Rho::checked_from_f64(0.5).unwrap());

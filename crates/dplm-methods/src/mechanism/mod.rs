@@ -1,7 +1,9 @@
-//! Mechanisms beside the Gaussian one, each with its argument: how what was computed from rows is released by other noise, or by a choice.
+//! Mechanisms beside the Gaussian one, each with its argument: how what was computed from rows is
+//! released by other noise, or by a choice.
 //!
-//! Each is a [`CustomMechanism`](dplm::privacy::CustomMechanism) of `dplm`, exactly sampled, and pays in rho. The functions beside them are the same on numbers that are no one's: for
-//! tests, and for audits of the mechanisms themselves.
+//! Each is a [`CustomMechanism`](dplm::privacy::CustomMechanism) of `dplm`, exactly sampled, and
+//! pays in rho. The functions beside them are the same on numbers that are no one's: for tests, and
+//! for audits of the mechanisms themselves.
 
 #![cfg_attr(
     not(test),

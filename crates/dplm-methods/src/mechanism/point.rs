@@ -1,4 +1,5 @@
-//! The exponential mechanism over the integer points of a box: the deeper a point lies, the likelier it is.
+//! The exponential mechanism over the integer points of a box: the deeper a point lies, the
+//! likelier it is.
 
 use dplm::privacy::{
     PrivacyError, Spend,
@@ -8,8 +9,8 @@ use num_bigint::BigUint;
 
 use super::select::{RATE_PARTS, rate_down};
 
-/// Boxes of integer points, each inside the one before. The score of a point is how many boxes it is in; the first box is
-/// public and holds every point there is.
+/// Boxes of integer points, each inside the one before. The score of a point is how many boxes it
+/// is in; the first box is public and holds every point there is.
 pub struct Nested {
     pub(super) boxes: Vec<IntegerBox>,
     pub(super) sensitivity: u32,
@@ -19,7 +20,8 @@ pub struct Nested {
 pub type IntegerBox = Vec<(i64, i64)>;
 
 impl Nested {
-    /// Claims that neighbouring data sets give every point scores that differ by at most `sensitivity`.
+    /// Claims that neighbouring data sets give every point scores that differ by at most
+    /// `sensitivity`.
     ///
     /// # Guarantee
     /// None of its own: the call site names the argument that proves the claim.
@@ -51,9 +53,10 @@ pub(super) fn assert_nested(boxes: &[IntegerBox]) {
 /// Chooses a point: one of score `s` with probability proportional to `q^-s`.
 ///
 /// # Guarantee
-/// If the claim of `nested` is true, the choice is `rho`-zCDP, `rho` the worth of `spend`: with `ln(1/q) <= c` and `c` the rate of
-/// [`select`](super::select()), the argument is the same. `q` is a whole number of 2^-32, rounded up from `exp(-c)`, so that the weight of every layer of
-/// points is a whole number: points are drawn with exactly these chances, by uniform draws alone.
+/// If the claim of `nested` is true, the choice is `rho`-zCDP, `rho` the worth of `spend`: with
+/// `ln(1/q) <= c` and `c` the rate of [`select`](super::select()), the argument is the same. `q` is
+/// a whole number of 2^-32, rounded up from `exp(-c)`, so that the weight of every layer of points
+/// is a whole number: points are drawn with exactly these chances, by uniform draws alone.
 ///
 /// # Errors
 /// When the budget is so small that every point would be as likely.
@@ -75,7 +78,8 @@ pub(super) fn draw<R: RandomWords>(boxes: &[IntegerBox], factor: u128, rng: &mut
     }
 }
 
-/// `2^32 exp(-rate / 2^32)`, rounded up: `exp(x)` is no smaller than the first terms of its series, each rounded down.
+/// `2^32 exp(-rate / 2^32)`, rounded up: `exp(x)` is no smaller than the first terms of its series,
+/// each rounded down.
 pub(super) fn factor_up(rate: u128) -> u128 {
     const BITS: usize = 64;
     let mut term = BigUint::from(1u32) << BITS;
@@ -92,7 +96,8 @@ pub(super) fn factor_up(rate: u128) -> u128 {
     u128::try_from(factor).expect("no more than 2^32, since the series begins with 1")
 }
 
-/// How likely each layer is, the points in one box and not in the next: `count q^(top - s)`, times `2^(32 top)`.
+/// How likely each layer is, the points in one box and not in the next: `count q^(top - s)`, times
+/// `2^(32 top)`.
 fn layer_weights(boxes: &[IntegerBox], factor: u128) -> Vec<BigUint> {
     let counts: Vec<BigUint> = boxes.iter().map(count).collect();
     let (mut weights, mut power) = (Vec::with_capacity(boxes.len()), BigUint::from(1u32));
@@ -126,7 +131,8 @@ fn weighted_choice<R: RandomWords>(weights: &[BigUint], rng: &mut R) -> usize {
     unreachable!("less than the sum of the weights")
 }
 
-/// A uniform point of `outer` that is not in `inner`. Such points are told apart by the first coordinate that is outside.
+/// A uniform point of `outer` that is not in `inner`. Such points are told apart by the first
+/// coordinate that is outside.
 fn point_between<R: RandomWords>(outer: &IntegerBox, inner: &IntegerBox, rng: &mut R) -> Vec<i64> {
     let beyond = |j: usize| length(outer[j]) - length(inner[j]);
     let inside = |j: usize| inner[..j].iter().map(|&ends| BigUint::from(length(ends))).product::<BigUint>();
@@ -188,7 +194,8 @@ mod tests {
         }
     }
 
-    /// Thirty points of three scores in two coordinates, against their weights; six standard deviations, a false alarm in 5e8 for each point.
+    /// Thirty points of three scores in two coordinates, against their weights; six standard
+    /// deviations, a false alarm in 5e8 for each point.
     #[test]
     fn points_are_drawn_with_their_exact_chances() {
         let boxes = vec![vec![(-2, 3), (0, 4)], vec![(-1, 1), (1, 4)], vec![(0, 1), (2, 2)]];

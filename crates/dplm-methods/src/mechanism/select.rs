@@ -16,7 +16,8 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Claims that neighbouring data sets give scores that differ by at most `sensitivity`, each of them.
+    /// Claims that neighbouring data sets give scores that differ by at most `sensitivity`, each of
+    /// them.
     ///
     /// # Guarantee
     /// None of its own: the call site names the argument that proves the claim.
@@ -31,7 +32,8 @@ impl Scores {
     }
 }
 
-/// Chooses a threshold of a ladder: the likelier, the nearer to `rank` the number of units above it is.
+/// Chooses a threshold of a ladder: the likelier, the nearer to `rank` the number of units above it
+/// is.
 ///
 /// # Guarantee
 /// That of [`select`] for the [scores](Nearest::scores).
@@ -44,7 +46,8 @@ impl Nearest {
     /// The scores of the thresholds.
     pub fn scores(&self, tail: &Tail) -> Scores {
         let score = |&count: &u64| -i64::try_from(count.abs_diff(self.rank)).unwrap_or(i64::MAX);
-        // Each unit moves each count by at most 1 (`Tail`), and the rank is public; a distance moves by no more.
+        // Each unit moves each count by at most 1 (`Tail`), and the rank is public; a distance
+        // moves by no more.
         Scores::claim(tail.counts.iter().map(score).collect(), tail.sensitivity.of_scores())
     }
 }
@@ -67,10 +70,12 @@ pub(super) const RATE_PARTS: u128 = 1 << 32;
 /// Chooses a candidate: `i` with probability proportional to `exp(-c (best - score_i))`.
 ///
 /// # Guarantee
-/// If the claim of `scores` is true, the choice is `rho`-zCDP, `rho` the worth of `spend`. Between neighbours `c score_i` moves within `c` times the
-/// sensitivity either way, so the logarithm of the ratio of probabilities has a range of `r = 2 c sensitivity` over the candidates, and a mechanism of
-/// bounded range `r` is `r^2/8`-zCDP (Cesar and Rogers 2021, after Durfee and Rogers 2019). `c` is the largest number of 2^-32 with
-/// `c^2 sensitivity^2 <= 2 rho`, in exact integers. The choice is made by uniform draws and exact trials of probability `exp(-c d)`: no probability
+/// If the claim of `scores` is true, the choice is `rho`-zCDP, `rho` the worth of `spend`. Between
+/// neighbours `c score_i` moves within `c` times the sensitivity either way, so the logarithm of
+/// the ratio of probabilities has a range of `r = 2 c sensitivity` over the candidates, and a
+/// mechanism of bounded range `r` is `r^2/8`-zCDP (Cesar and Rogers 2021, after Durfee and Rogers
+/// 2019). `c` is the largest number of 2^-32 with `c^2 sensitivity^2 <= 2 rho`, in exact integers.
+/// The choice is made by uniform draws and exact trials of probability `exp(-c d)`: no probability
 /// is rounded.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! Propose, test, release (Dwork and Lei 2009): a deep point among boxes that nothing public bounds, drawn after a test that this is safe.
+//! Propose, test, release (Dwork and Lei 2009): a deep point among boxes that nothing public
+//! bounds, drawn after a test that this is safe.
 
 use dplm::privacy::{
     PrivacyError, Spend,
@@ -12,14 +13,16 @@ use super::{
     select::{RATE_PARTS, rate_down},
 };
 
-/// Boxes of integer points by depth: the first holds the points of depth at least 1, each of the next those one deeper. Neighbouring data sets give
-/// every point depths that differ by at most 1, and no public box holds all points.
+/// Boxes of integer points by depth: the first holds the points of depth at least 1, each of the
+/// next those one deeper. Neighbouring data sets give every point depths that differ by at most 1,
+/// and no public box holds all points.
 pub struct Depths {
     pub(super) boxes: Vec<IntegerBox>,
 }
 
 impl Depths {
-    /// Claims that neighbouring data sets give every point depths that differ by at most 1, and as many boxes.
+    /// Claims that neighbouring data sets give every point depths that differ by at most 1, and as
+    /// many boxes.
     ///
     /// # Guarantee
     /// None of its own: the call site names the argument that proves the claim.
@@ -36,7 +39,8 @@ impl Depths {
         &self.boxes
     }
 
-    /// The depth from which points are drawn: half of the deepest. How many boxes there are is public.
+    /// The depth from which points are drawn: half of the deepest. How many boxes there are is
+    /// public.
     fn start(&self) -> usize {
         (self.boxes.len() / 2).max(1)
     }
@@ -54,30 +58,34 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The largest power of two that is at most half of `delta`. The other half is left to the conversion of rho: see
-    /// [`Conversion::Tested`](dplm::privacy::convert::Conversion::Tested).
+    /// The largest power of two that is at most half of `delta`. The other half is left to the
+    /// conversion of rho: see [`Conversion::Tested`](dplm::privacy::convert::Conversion::Tested).
     ///
     /// # Panics
     /// When delta does not lie between 0 and 1.
     pub fn half_of(delta: f64) -> Failure {
         assert!(delta > 0.0 && delta < 1.0, "a delta was checked before");
-        // The exponent of a double below 1 is the largest power of two that is at most that number; below the smallest normal one a fixed power will do.
+        // The exponent of a double below 1 is the largest power of two that is at most that number;
+        // below the smallest normal one a fixed power will do.
         let exponent = u32::try_from(delta.to_bits() >> 52).expect("twelve bits");
         let bits = if exponent == 0 { 1075 } else { 1023 - exponent };
         Failure { bits: bits + 1 }
     }
 
-    /// What a noisy distance must exceed to pass, for discrete Laplace noise of this scale: the least integer of at least `scale ln(2^bits)`.
+    /// What a noisy distance must exceed to pass, for discrete Laplace noise of this scale: the
+    /// least integer of at least `scale ln(2^bits)`.
     ///
     /// # Guarantee
-    /// The noise exceeds it with probability `exp(-(T + 1) / scale) / (1 + exp(-1 / scale)) < 2^-bits`.
+    /// The noise exceeds it with probability
+    /// `exp(-(T + 1) / scale) / (1 + exp(-1 / scale)) < 2^-bits`.
     pub fn threshold(self, scale: u128) -> u128 {
         // ln 2 is a little below this.
         const LN_2: (u128, u128) = (693_147_181, 1_000_000_000);
         (scale * u128::from(self.bits) * LN_2.0).div_ceil(LN_2.1)
     }
 
-    /// The scale of the noise of a test that a share of the budget pays for: the least integer of at least `1 / sqrt(2 rho)`.
+    /// The scale of the noise of a test that a share of the budget pays for: the least integer of
+    /// at least `1 / sqrt(2 rho)`.
     ///
     /// # Errors
     /// When the noise would be larger than any that can be drawn.
@@ -86,23 +94,32 @@ impl Failure {
     }
 }
 
-/// Draws a point at least half as deep as the deepest with probability proportional to `q^-depth`, if a test shows that this is safe; else nothing.
+/// Draws a point at least half as deep as the deepest with probability proportional to `q^-depth`,
+/// if a test shows that this is safe; else nothing.
 ///
 /// # Guarantee
-/// If the claim of `depths` is true, the outcome is `2^-bits`-approximately `rho`-zCDP (Bun and Steinke 2016, definition 8.1), `rho` the worth of `test` and `choice` together.
+/// If the claim of `depths` is true, the outcome is `2^-bits`-approximately `rho`-zCDP (Bun and
+/// Steinke 2016, definition 8.1), `rho` the worth of `test` and `choice` together.
 ///
-/// Let `w = 1/q` with `ln(w)^2 / 2` at most the worth of `choice`, `t` the least depth of what is drawn, `V_s` how many points have a depth of at least `s`, and `Z` the sum of
-/// `w^depth` over those of at least `t`. A table is *safe* if on it and on all of its neighbours the points of depth exactly `t` have a weight of at most `2^-bits Z`.
+/// Let `w = 1/q` with `ln(w)^2 / 2` at most the worth of `choice`, `t` the least depth of what is
+/// drawn, `V_s` how many points have a depth of at least `s`, and `Z` the sum of `w^depth` over
+/// those of at least `t`. A table is *safe* if on it and on all of its neighbours the points of
+/// depth exactly `t` have a weight of at most `2^-bits Z`.
 ///
-/// - *Drawing, for two neighbours of which one is safe.* A point that can be drawn on one table and not on the other has depth `t` on the first: a draw is of a common point but for
-///   `2^-bits` on either. Among common points the logarithm of the ratio of probabilities is a constant plus at most `ln w` either way: of bounded range `2 ln w`, so
-///   `ln(w)^2 / 2`-zCDP, as for [`select_point`](super::select_point).
-/// - *How far from unsafe.* After `j` changes of rows depths have moved by at most `j`, so that points of depth `t` are no more than `V_(t-j)` and `Z` is at least
-///   `w^(t+g) V_(t+j+g)` for every `g`. Where `V_(t-j) <= 2^-bits w^g V_(t+j+g)` for some `g`, tables within `j - 1` changes are safe. The distance `h` is the largest such `j`,
-///   or 0. It is 0 on a table that is not safe, and one row moves it by at most 1: what holds at `j` holds on a neighbour at `j - 1`, since `V'_(t-j+1) <= V_(t-j)` and
-///   `V'_(t+j-1+g) >= V_(t+j+g)`.
-/// - *The test.* `h` plus discrete Laplace noise of scale `1 / sqrt(2 rho)` passes above the [threshold](Failure::threshold). That alone is `rho`-zCDP, and two neighbours of which
-///   neither is safe both pass with probability below `2^-bits`: but for that, both give nothing.
+/// - *Drawing, for two neighbours of which one is safe.* A point that can be drawn on one table and
+///   not on the other has depth `t` on the first: a draw is of a common point but for `2^-bits` on
+///   either. Among common points the logarithm of the ratio of probabilities is a constant plus at
+///   most `ln w` either way: of bounded range `2 ln w`, so `ln(w)^2 / 2`-zCDP, as for
+///   [`select_point`](super::select_point).
+/// - *How far from unsafe.* After `j` changes of rows depths have moved by at most `j`, so that
+///   points of depth `t` are no more than `V_(t-j)` and `Z` is at least `w^(t+g) V_(t+j+g)` for
+///   every `g`. Where `V_(t-j) <= 2^-bits w^g V_(t+j+g)` for some `g`, tables within `j - 1`
+///   changes are safe. The distance `h` is the largest such `j`, or 0. It is 0 on a table that is
+///   not safe, and one row moves it by at most 1: what holds at `j` holds on a neighbour at
+///   `j - 1`, since `V'_(t-j+1) <= V_(t-j)` and `V'_(t+j-1+g) >= V_(t+j+g)`.
+/// - *The test.* `h` plus discrete Laplace noise of scale `1 / sqrt(2 rho)` passes above the
+///   [threshold](Failure::threshold). That alone is `rho`-zCDP, and two neighbours of which neither
+///   is safe both pass with probability below `2^-bits`: but for that, both give nothing.
 ///
 /// All of it is decided in exact integers, and drawn exactly.
 ///
@@ -127,7 +144,8 @@ pub fn select_tested_point<R: RandomWords>(
     Ok(Some(point::draw(&depths.boxes[depths.start() - 1..], factor, rng)))
 }
 
-/// The largest `j` for which tables within `j - 1` changes of rows are safe; 0 where this one is not known to be.
+/// The largest `j` for which tables within `j - 1` changes of rows are safe; 0 where this one is
+/// not known to be.
 fn distance(depths: &Depths, factor: u128, failure: Failure) -> usize {
     let (mut safe, mut unsafe_at) = (0, depths.start());
     while unsafe_at - safe > 1 {
@@ -198,8 +216,10 @@ mod tests {
         }
     }
 
-    /// Thirty numbers lie far out on either side of 140 near zero, and points are drawn from depth 50 on: with twenty more on one side these points reach there, and nearly all of them are of
-    /// that depth. With nineteen they do not, wherever the nineteen are moved: the distance is 19, neither more nor less.
+    /// Thirty numbers lie far out on either side of 140 near zero, and points are drawn from depth
+    /// 50 on: with twenty more on one side these points reach there, and nearly all of them are of
+    /// that depth. With nineteen they do not, wherever the nineteen are moved: the distance is 19,
+    /// neither more nor less.
     #[test]
     fn the_distance_is_what_it_takes_to_become_unsafe() {
         let (failure, far) = (Failure { bits: 10 }, 1i64 << 60);
@@ -239,7 +259,8 @@ mod tests {
         assert!(moved > 10, "the distance never moves");
     }
 
-    /// Drawn points have their chances given that the test passes: six standard deviations for each of the depths.
+    /// Drawn points have their chances given that the test passes: six standard deviations for each
+    /// of the depths.
     #[test]
     fn points_are_drawn_with_their_exact_chances() {
         let sorted: Vec<i64> = (-40..40).collect();

@@ -28,8 +28,8 @@ impl Bins {
         self.bins
     }
 
-    /// Cuts a bin in two: rows whose cell in a column is below `at`, in lattice units, stay; the others are in a new bin, whose number is the number
-    /// of bins there were.
+    /// Cuts a bin in two: rows whose cell in a column is below `at`, in lattice units, stay; the
+    /// others are in a new bin, whose number is the number of bins there were.
     ///
     /// # Panics
     /// When there is no such bin.
@@ -71,7 +71,8 @@ impl CustomQuery for BinCounts<'_> {
     }
 }
 
-/// The sums of features and response, bin by bin, each row shortened to a norm of at most `radius`, in lattice units of a cell.
+/// The sums of features and response, bin by bin, each row shortened to a norm of at most `radius`,
+/// in lattice units of a cell.
 pub struct BinSums<'a> {
     /// The bins.
     pub bins: &'a Bins,
@@ -94,7 +95,8 @@ impl CustomQuery for BinSums<'_> {
     }
 }
 
-/// A row of whole numbers, shortened to a norm of at most `radius`: each cell times `radius / norm`, the norm rounded up, towards zero.
+/// A row of whole numbers, shortened to a norm of at most `radius`: each cell times
+/// `radius / norm`, the norm rounded up, towards zero.
 fn shortened(row: &[i64], radius: u64) -> impl Iterator<Item = i64> {
     let norm_sq: u128 = row.iter().map(|&cell| u128::from(cell.unsigned_abs()).pow(2)).sum();
     let norm = norm_sq.isqrt() + u128::from(norm_sq.isqrt().pow(2) < norm_sq);

@@ -1,4 +1,5 @@
-//! Queries of comparison methods: what one row adds to a sum. `dplm` holds every term against its shape.
+//! Queries of comparison methods: what one row adds to a sum. `dplm` holds every term against its
+//! shape.
 
 mod bins;
 mod separate;

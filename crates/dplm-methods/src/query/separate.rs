@@ -8,7 +8,8 @@ use dplm::{
 /// Squared norms keep so many bits; with at most 2^40 rows their sum stays far inside `i128`.
 const SQUARE_BITS: u32 = 62;
 
-/// Bounds on a row and on its residual: `w_i X_i clamp(r_i, -residual, residual)`, with `||w_i X_i|| <= radius`.
+/// Bounds on a row and on its residual: `w_i X_i clamp(r_i, -residual, residual)`, with
+/// `||w_i X_i|| <= radius`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Separate {
     radius: u64,
@@ -21,7 +22,8 @@ pub struct Separate {
 pub enum Weight {
     /// `radius / ||x||`: the row is shrunk to the radius.
     Shrink,
-    /// `(radius / ||x||)^2`: the weights of Mallows, for which `w x x'` is the outer product of the shrunk row.
+    /// `(radius / ||x||)^2`: the weights of Mallows, for which `w x x'` is the outer product of the
+    /// shrunk row.
     Mallows,
 }
 
@@ -55,11 +57,14 @@ pub struct At<'a> {
 }
 
 impl At<'_> {
-    /// The clamped residual of a row, and its weighted features: integers whose product has norm at most [`Separate::norm`], as the weighted row has
-    /// norm at most the radius in exact integers ([`factor`]). A Mallows weight is the square of a factor of at most 1, so each of its cells is no larger.
+    /// The clamped residual of a row, and its weighted features: integers whose product has norm at
+    /// most [`Separate::norm`], as the weighted row has norm at most the radius in exact integers
+    /// ([`factor`]). A Mallows weight is the square of a factor of at most 1, so each of its cells
+    /// is no larger.
     fn weighted<'r>(&self, row: &'r [i64]) -> (i64, impl Iterator<Item = i64> + Clone + use<'r>) {
         let (response, features) = row.split_last().expect("a row has a response");
-        // Parameters and their unit are whole numbers, and a residual is below 2^53 (`Lattice::plan`).
+        // Parameters and their unit are whole numbers, and a residual is below 2^53
+        // (`Lattice::plan`).
         let products = features.iter().zip(self.theta.integers()).map(|(cell, theta)| cell * *theta as i64);
         let residual = response * self.lattice.theta_unit() as i64 - products.sum::<i64>();
         let most = i64::try_from(self.bounds.residual).unwrap_or(i64::MAX);
@@ -111,7 +116,8 @@ impl CustomQuery for SeparateSquares<'_> {
     }
 }
 
-/// A factor for which the row, multiplied and cut, has squared norm at most `radius^2` in exact integers.
+/// A factor for which the row, multiplied and cut, has squared norm at most `radius^2` in exact
+/// integers.
 fn factor(row: &[i64], radius: u64) -> f64 {
     let (norm_sq, radius_sq) =
         (row.iter().map(|cell| cell.unsigned_abs().pow(2)).sum::<u64>(), u128::from(radius).pow(2));
@@ -149,7 +155,8 @@ mod tests {
         assert_eq!(factor(&[3, -4], 5), 1.0);
     }
 
-    /// Features of (3, 4) and a residual of 10 at zero, bounded by hand: a radius of 2.5 halves the row, and Mallows weights quarter it.
+    /// Features of (3, 4) and a residual of 10 at zero, bounded by hand: a radius of 2.5 halves the
+    /// row, and Mallows weights quarter it.
     #[test]
     fn terms_by_hand() {
         let lattice = Lattice::plan(10, 2, 1.0, f64::INFINITY).unwrap();

@@ -71,7 +71,8 @@ impl Data {
     }
 }
 
-/// The design of a [formula](Data::formula): every column is standard, or known to lie between -4 and 4.
+/// The design of a [formula](Data::formula): every column is standard, or known to lie between -4
+/// and 4.
 pub fn design(formula: &Formula, features: usize) -> Design {
     let kind = if formula.has_bounds() { Kind::Bounded { low: -4.0, high: 4.0 } } else { Kind::Standard };
     let column = |name: String| Column { name, kind: kind.clone() };

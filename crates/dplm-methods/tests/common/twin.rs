@@ -11,9 +11,11 @@ use dplm::{
 use dplm_methods::mechanism::{BatchFits, Batching, IntegerBox, LeastEigenvalue, Nearest, Nested};
 use num_bigint::{BigInt, BigUint};
 
-/// Answers for the first table, after the same question to its neighbour has moved the answer by no more than is claimed.
+/// Answers for the first table, after the same question to its neighbour has moved the answer by no
+/// more than is claimed.
 ///
-/// Along the path of one fit that is its guarantee: later questions depend on released numbers only, so they are the same for both tables.
+/// Along the path of one fit that is its guarantee: later questions depend on released numbers
+/// only, so they are the same for both tables.
 pub struct Twin {
     one: Box<dyn Rows>,
     other: Box<dyn Rows>,
@@ -61,7 +63,8 @@ fn ratio(part: &BigUint, whole: &BigUint) -> f64 {
 }
 
 impl Moved {
-    /// Whatever is in `s + d` boxes of one table, `d` the claim, is in `s` boxes of the other, and the public box is the same.
+    /// Whatever is in `s + d` boxes of one table, `d` the claim, is in `s` boxes of the other, and
+    /// the public box is the same.
     fn note_depths(&self, one: &Nested, other: &Nested) {
         let ((one, claimed), (other, _)) = (one.parts(), other.parts());
         assert!(one[0] == other[0], "the first box is public");

@@ -1,4 +1,5 @@
-//! A table and a model, encoded for each of several groups, and all of them fitted under one budget.
+//! A table and a model, encoded for each of several groups, and all of them fitted under one
+//! budget.
 
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ use crate::{
 /// Rows of a table encoded for one model, those of each group by themselves.
 ///
 /// # Guarantee
-/// A unit is in one group at most, by a rule about that unit. All groups' fits together cost what one costs: argued at `privacy/sensitivity.rs`.
+/// A unit is in one group at most, by a rule about that unit. All groups' fits together cost what
+/// one costs: argued at `privacy/sensitivity.rs`.
 pub struct GroupedDataset {
     by: By,
     groups: Vec<Dataset>,
@@ -40,12 +42,13 @@ pub struct GroupedDataset {
     sizes: Option<Vec<u64>>,
 }
 
-/// The part of the budget that the sizes of groups are released with, where they are not public. They are a scale that cancels from estimates
-/// and their errors, so that little will do.
+/// The part of the budget that the sizes of groups are released with, where they are not public.
+/// They are a scale that cancels from estimates and their errors, so that little will do.
 const SIZES_SHARE: f64 = 0.02;
 
 impl GroupedDataset {
-    /// Reads and encodes the columns of a formula, for each group. Sizes are given where they are public, one for each group.
+    /// Reads and encodes the columns of a formula, for each group. Sizes are given where they are
+    /// public, one for each group.
     ///
     /// # Errors
     /// As [`Dataset::read`]; and when the column that groups are by is in the model.
@@ -86,8 +89,8 @@ impl GroupedDataset {
         Ok(GroupedDataset { by: by.clone(), groups, cells, units, sizes })
     }
 
-    /// Rows on other machines, packed there by group ([`Packer`](crate::rows::Packer)) with the design of this formula and reading; `schema` is what the table
-    /// declares.
+    /// Rows on other machines, packed there by group ([`Packer`](crate::rows::Packer)) with the
+    /// design of this formula and reading; `schema` is what the table declares.
     ///
     /// # Errors
     /// As [`Dataset::remote`]; and when the column that groups are by is in the model.
@@ -144,21 +147,26 @@ impl GroupedDataset {
         &self.groups[0]
     }
 
-    /// Plans the fits and checks what can be checked, from public numbers only. Nothing is asked of a row and nothing is spent.
+    /// Plans the fits and checks what can be checked, from public numbers only. Nothing is asked of
+    /// a row and nothing is spent.
     ///
     /// # Errors
-    /// When the plan is refused: for a group of all units, where sizes are not public; else for every group. Or when the noise has no source.
+    /// When the plan is refused: for a group of all units, where sizes are not public; else for
+    /// every group. Or when the noise has no source.
     pub fn prepare(&mut self, method: &dyn Method, noise: NoiseSource) -> Result<PreparedGroups<'_>, Error> {
         PreparedGroups::new(self, method, noise)
     }
 
-    /// Fits every group by the method asked for. Whoever calls keeps account of the budget; with a ledger, use [`GroupedDataset::prepare`].
+    /// Fits every group by the method asked for. Whoever calls keeps account of the budget; with a
+    /// ledger, use [`GroupedDataset::prepare`].
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an exact statement about this program.
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an
+    /// exact statement about this program.
     ///
     /// # Errors
-    /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
+    /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent
+    /// then).
     pub fn fit(
         &mut self,
         method: &dyn Method,
@@ -206,7 +214,8 @@ pub(super) fn in_groups(first: &Dataset, units: u64, sizes: Option<&[u64]>, by: 
     format!("{units} {unit}{persons}{weighted}, in groups{sizes} by {by}: {columns}")
 }
 
-/// Fits of all groups that are planned as far as public numbers go. Nothing has been asked of a row yet, and nothing is spent.
+/// Fits of all groups that are planned as far as public numbers go. Nothing has been asked of a row
+/// yet, and nothing is spent.
 pub struct PreparedGroups<'a> {
     data: &'a mut GroupedDataset,
     method: Box<dyn Method>,
@@ -421,7 +430,8 @@ impl<'a> PreparedGroups<'a> {
     }
 }
 
-/// Refuses what public numbers show cannot give what was asked, in any group: of sizes that are public, or else where all units are in one.
+/// Refuses what public numbers show cannot give what was asked, in any group: of sizes that are
+/// public, or else where all units are in one.
 fn check(data: &GroupedDataset, method: &dyn Method) -> Result<(), Error> {
     let mut refusal = None;
     for &size in data.sizes.as_deref().unwrap_or(&[data.units]) {

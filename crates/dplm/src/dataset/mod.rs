@@ -26,7 +26,8 @@ use crate::{
 
 /// Rows of a table encoded for one model.
 ///
-/// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out, or [`Dataset::prepare`] and then [`Prepared::run`].
+/// It holds data, so it cannot be printed or copied; [`Dataset::fit`] is the way out, or
+/// [`Dataset::prepare`] and then [`Prepared::run`].
 pub struct Dataset {
     formula: String,
     model: Model,
@@ -53,8 +54,9 @@ pub struct Dataset {
 pub struct Reading<'a> {
     /// The table reader's own options.
     pub table: ReadOptions<'a>,
-    /// The most bytes that rows and the work on them may take; rows that need more go to a temporary file. Three quarters of the machine's
-    /// memory when nothing is said, where the system tells how much that is, as Linux does; else all of them stay in memory.
+    /// The most bytes that rows and the work on them may take; rows that need more go to a
+    /// temporary file. Three quarters of the machine's memory when nothing is said, where the
+    /// system tells how much that is, as Linux does; else all of them stay in memory.
     pub memory: Option<u64>,
     /// Who a row is of; each row stands for itself when nothing is said.
     pub person: Option<Person>,
@@ -96,7 +98,8 @@ impl Reading<'_> {
             .resolve(&person.into_iter().chain(weights).fold(schema.clone(), |schema, name| schema.without(name)))?)
     }
 
-    /// The model of a formula that is fitted in each of several groups, and how its rows are encoded.
+    /// The model of a formula that is fitted in each of several groups, and how its rows are
+    /// encoded.
     ///
     /// # Errors
     /// As [`model`](Self::model); and when the column that groups are by is in the model.
@@ -110,7 +113,8 @@ impl Reading<'_> {
         Ok((model, design))
     }
 
-    /// Who a row is of, refused where persons could have more rows than sums over them are exact for.
+    /// Who a row is of, refused where persons could have more rows than sums over them are exact
+    /// for.
     fn checked_person(&self) -> Result<Option<&Person>, ConfigError> {
         match &self.person {
             Some(person) if !person.is_sound() => Err(ConfigError::RowsPerPerson),
@@ -137,7 +141,8 @@ impl Dataset {
     /// Reads and encodes the columns of a formula.
     ///
     /// # Errors
-    /// When columns are missing, the table cannot be read, or the encoded rows fit neither in memory nor in a temporary file.
+    /// When columns are missing, the table cannot be read, or the encoded rows fit neither in
+    /// memory nor in a temporary file.
     pub fn read(source: &Source, formula: &Formula, reading: &Reading<'_>) -> Result<Dataset, Error> {
         let model = reading.model(formula, source.schema())?;
         let design = reading.design(&model);
@@ -163,10 +168,12 @@ impl Dataset {
         Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
     }
 
-    /// Rows on other machines, packed there with the design of this formula and reading; `schema` is what the table declares.
+    /// Rows on other machines, packed there with the design of this formula and reading; `schema`
+    /// is what the table declares.
     ///
     /// # Errors
-    /// When columns are missing, the rows cannot be asked, or persons may have more rows than can be packed.
+    /// When columns are missing, the rows cannot be asked, or persons may have more rows than can
+    /// be packed.
     pub fn remote(
         executor: Arc<dyn Executor>,
         schema: &Schema,
@@ -215,7 +222,8 @@ impl Dataset {
         View::new(&mut self.rows)
     }
 
-    /// Plans a fit and checks it, from public numbers only. Nothing is asked of a row and nothing is spent.
+    /// Plans a fit and checks it, from public numbers only. Nothing is asked of a row and nothing
+    /// is spent.
     ///
     /// # Errors
     /// When the plan is refused, the noise has no source, or an earlier fit was given the rows.
@@ -226,13 +234,16 @@ impl Dataset {
         Prepared::counting(self, method, noise)
     }
 
-    /// Fits by the method asked for. Whoever calls keeps account of the budget; with a ledger, use [`Dataset::prepare`].
+    /// Fits by the method asked for. Whoever calls keeps account of the budget; with a ledger, use
+    /// [`Dataset::prepare`].
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an exact statement about this program.
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the request, as an
+    /// exact statement about this program.
     ///
     /// # Errors
-    /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent then).
+    /// When the plan is refused (nothing is spent then), or a release fails (the budget is spent
+    /// then).
     pub fn fit(&mut self, method: &dyn Method, noise: NoiseSource, progress: Progress<'_>) -> Result<Fit, Error> {
         let prepared = self.prepare(method, noise)?;
         let receipt = Receipt::by_caller(prepared.charge());
@@ -363,8 +374,9 @@ impl Dataset {
         periods.into_iter().map(|period| Warning::EventWithoutPeriods { period })
     }
 
-    /// The columns that may not be what the formula says they are. A number that cannot be read leaves no row, so numbers are among them only
-    /// where nothing is identified; a level that is spelt otherwise leaves a level without rows.
+    /// The columns that may not be what the formula says they are. A number that cannot be read
+    /// leaves no row, so numbers are among them only where nothing is identified; a level that is
+    /// spelt otherwise leaves a level without rows.
     fn other_kinds(&self, outcome: &Outcome) -> Option<Warning> {
         let is_known = |name: &String| {
             let is_estimated = outcome.coefficients.iter().any(|one| one.identified && one.name == *name);
@@ -418,7 +430,8 @@ fn read_rows(
     Ok(builder.finish()?)
 }
 
-/// Reads rows and brings those of each person together. A row in which the identifier is missing has a missing cell, so it becomes zeros.
+/// Reads rows and brings those of each person together. A row in which the identifier is missing
+/// has a missing cell, so it becomes zeros.
 fn read_persons(
     source: &Source,
     design: &Design,

@@ -17,7 +17,8 @@ use crate::{
 
 /// A fit that is planned and checked. Nothing has been asked of a row yet, and nothing is spent.
 ///
-/// [`Prepared::run`] wants a [`Receipt`]: whoever keeps account of the budget records the [`Charge`] first.
+/// [`Prepared::run`] wants a [`Receipt`]: whoever keeps account of the budget records the
+/// [`Charge`] first.
 pub struct Prepared<'a> {
     dataset: &'a mut Dataset,
     /// What was asked, with the whole budget.
@@ -44,7 +45,8 @@ pub struct Charge {
     pub formula: String,
     /// The plan as JSON of public numbers; the same text is the same plan.
     pub plan: String,
-    /// The columns of the table and its number of rows, or of persons, in words; nothing of its cells.
+    /// The columns of the table and its number of rows, or of persons, in words; nothing of its
+    /// cells.
     pub table: String,
 }
 
@@ -55,9 +57,9 @@ impl Charge {
     }
 
     /// What is paid for a count that is made before the fit that this charge is of. Its noise is
-    /// Gaussian whatever the method draws, and nothing of delta is spent on it. It names no table: the
-    /// fit does, and where that is reversed as a mistake, nothing else holds the next table to be
-    /// another one.
+    /// Gaussian whatever the method draws, and nothing of delta is spent on it. It names no table:
+    /// the fit does, and where that is reversed as a mistake, nothing else holds the next table to
+    /// be another one.
     pub(super) fn part(&self, what: &str, rho: Rho) -> Charge {
         let (formula, plan) = (format!("{what}: {}", self.formula), format!("{what}: {}", self.plan));
         let promise = Promise { conversion: Conversion::Exact, delta_spent: 0.0, ..self.promise.clone() };
@@ -65,7 +67,8 @@ impl Charge {
     }
 }
 
-/// The proof that a charge was recorded. It is moved into [`Prepared::run`] and cannot be used twice.
+/// The proof that a charge was recorded. It is moved into [`Prepared::run`] and cannot be used
+/// twice.
 ///
 /// ```compile_fail
 /// # fn twice(receipt: dplm::Receipt) {
@@ -80,7 +83,8 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Claims that the charge is recorded where it cannot be lost; `statement` is the account with this charge in it.
+    /// Claims that the charge is recorded where it cannot be lost; `statement` is the account with
+    /// this charge in it.
     pub fn recorded(charge: Charge, statement: Statement) -> Receipt {
         Receipt { charge, statement: Some(statement) }
     }
@@ -139,7 +143,8 @@ impl<'a> Prepared<'a> {
         }
         let plan = method.plan(dataset.rows(), dataset.design())?;
         plan.check()?;
-        // A key that cannot be had, or an epsilon that means nothing, is found out before anything is spent.
+        // A key that cannot be had, or an epsilon that means nothing, is found out before anything
+        // is spent.
         let rng = noise.open().map_err(PrivacyError::from)?;
         let promise = dataset.promise(&request, method.conversion(), noise);
         let guarantee = Guarantee::of(promise, request.rho, request.delta).map_err(PrivacyError::from)?;
@@ -175,7 +180,8 @@ impl<'a> Prepared<'a> {
         group.into_iter().chain(refines).collect()
     }
 
-    /// Gives the fit the memory that the rows are in: re-encoded rows then take their place, and the data set cannot be fitted again.
+    /// Gives the fit the memory that the rows are in: re-encoded rows then take their place, and
+    /// the data set cannot be fitted again.
     #[must_use]
     pub fn giving_up_rows(self) -> Prepared<'a> {
         self.dataset.given_up = true;
@@ -204,7 +210,8 @@ impl<'a> Prepared<'a> {
     /// Draws the noise and fits. The receipt is for everything that is drawn.
     ///
     /// # Guarantee
-    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an exact statement about this program.
+    /// With [`NoiseSource::System`] the result is `rho`-zCDP for the budget of the charge, as an
+    /// exact statement about this program.
     ///
     /// # Errors
     /// When `receipt` is for another fit (nothing is drawn then), hardly any row can be used, or a
@@ -281,7 +288,8 @@ fn of_whole(warning: Warning, rho: Rho) -> Warning {
     }
 }
 
-/// The day in UTC. Not the time, so that fits with one seed are the same to the last bit all day long.
+/// The day in UTC. Not the time, so that fits with one seed are the same to the last bit all day
+/// long.
 pub(super) fn today() -> String {
     jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::now()).date().to_string()
 }
@@ -318,7 +326,8 @@ mod tests {
         assert_eq!(prepared.run(Receipt::by_caller(charge), Progress::NONE).unwrap(), whole);
     }
 
-    /// Rows of several chunks, the last one not full, of which a column is left out: re-encoded rows are shorter then.
+    /// Rows of several chunks, the last one not full, of which a column is left out: re-encoded
+    /// rows are shorter then.
     #[test]
     fn a_fit_that_is_given_its_rows_is_the_fit_and_the_last() {
         let csv: String = std::iter::once("y,x,z\n".to_owned())

@@ -1,10 +1,12 @@
 //! Which functions are fitted for the columns of a model matrix.
 //!
-//! The columns that a formula asks for may be nearly dependent: a square of a number far from 0, a product with such a number. What is fitted
-//! spans the same space and is better conditioned: Legendre's polynomials on the public bounds for powers, and products of centred numbers for
-//! products. Function `j` is a combination `sum_k T_jk f_k` of the columns `f` of the model matrix, so that its coefficients are linear functions of the
-//! fitted parameters: `beta_k = sum_j T_jk theta_j`. Where a column that the combination needs is not in the model, the column asked for is fitted
-//! itself, scaled to its bounds.
+//! The columns that a formula asks for may be nearly dependent: a square of a number far from 0, a
+//! product with such a number. What is fitted spans the same space and is better conditioned:
+//! Legendre's polynomials on the public bounds for powers, and products of centred numbers for
+//! products. Function `j` is a combination `sum_k T_jk f_k` of the columns `f` of the model matrix,
+//! so that its coefficients are linear functions of the fitted parameters:
+//! `beta_k = sum_j T_jk theta_j`. Where a column that the combination needs is not in the model,
+//! the column asked for is fitted itself, scaled to its bounds.
 
 use std::collections::HashMap;
 
@@ -21,7 +23,8 @@ pub(super) struct Fitted {
     pub combination: Vec<(usize, f64)>,
 }
 
-/// One way to encode a column of a variable: a function of a row, and that as a combination of columns of variables; none is the constant.
+/// One way to encode a column of a variable: a function of a row, and that as a combination of
+/// columns of variables; none is the constant.
 struct Encoding {
     factor: Factor,
     combination: Vec<(Option<Part>, f64)>,
@@ -170,7 +173,8 @@ impl<'a> Basis<'a> {
         Some(Encoding { factor: Factor::plain(function), combination })
     }
 
-    /// A product of chosen ways as a combination of columns of the model matrix; none where it needs one that is not there.
+    /// A product of chosen ways as a combination of columns of the model matrix; none where it
+    /// needs one that is not there.
     fn combination(&self, ways: &[Vec<Encoding>], chosen: &[usize]) -> Option<Vec<(usize, f64)>> {
         let mut products: Vec<(Vec<Part>, f64)> = vec![(Vec::new(), 1.0)];
         for (ways, &way) in ways.iter().zip(chosen) {

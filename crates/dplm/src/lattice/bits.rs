@@ -29,7 +29,8 @@ pub struct Lattice {
     link: Link,
 }
 
-/// A point on the lattice of parameters: integers, held exactly in `f64`; and what the mean of a response is there.
+/// A point on the lattice of parameters: integers, held exactly in `f64`; and what the mean of a
+/// response is there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theta {
     pub(super) integers: Vec<f64>,
@@ -70,17 +71,21 @@ impl Lattice {
     /// The smallest and largest clip, in standardised units.
     pub const CLIP_RANGE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
-    /// Chooses bits for `rows` rows of `features` coefficients and clip `gamma`, or says why there are none.
+    /// Chooses bits for `rows` rows of `features` coefficients and clip `gamma`, or says why there
+    /// are none.
     ///
-    /// `step_noise` is the standard deviation `eta lambda` that one step adds to a parameter; the grid of parameters is kept
-    /// at least eight times finer when there is room, so that rounding a parameter is lost in the noise. (It is never an
-    /// error: a gradient is taken at the rounded point, exactly.)
+    /// `step_noise` is the standard deviation `eta lambda` that one step adds to a parameter; the
+    /// grid of parameters is kept at least eight times finer when there is room, so that rounding a
+    /// parameter is lost in the noise. (It is never an error: a gradient is taken at the rounded
+    /// point, exactly.)
     ///
     /// # Guarantee
     /// With the bits chosen, for any cells whatever:
-    /// - `|2^s Y - X . Theta| <= 2^19 2^s + features 2^19 2^(s+6) <= 2^53`, so residuals are exact in `f64` in any order;
-    /// - a coordinate of a row's clipped gradient is at most `gamma`, and either `2^7 gamma <= 2^53`, so that a block sums exactly,
-    ///   or the kernel splits residuals into halves for which `2^19 2^26 2^7 <= 2^53`;
+    /// - `|2^s Y - X . Theta| <= 2^19 2^s + features 2^19 2^(s+6) <= 2^53`, so residuals are exact
+    ///   in `f64` in any order;
+    /// - a coordinate of a row's clipped gradient is at most `gamma`, and either
+    ///   `2^7 gamma <= 2^53`, so that a block sums exactly, or the kernel splits residuals into
+    ///   halves for which `2^19 2^26 2^7 <= 2^53`;
     /// - `rows gamma <= 2^40 2^62 < 2^127`, so `i128` holds every sum.
     pub fn plan(rows: u64, features: usize, gamma: f64, step_noise: f64) -> Result<Lattice, LatticeError> {
         if features == 0 {
@@ -102,8 +107,9 @@ impl Lattice {
     /// The same for responses whose mean is another function of parameters.
     ///
     /// # Guarantee
-    /// `X . Theta` is below 2^53 as a residual is. A coordinate of a row's gradient is at most `gamma`, which is `2^(12 + 20)` lattice
-    /// units for each of its own and at most 2^52, whatever the parameters' bits.
+    /// `X . Theta` is below 2^53 as a residual is. A coordinate of a row's gradient is at most
+    /// `gamma`, which is `2^(12 + 20)` lattice units for each of its own and at most 2^52, whatever
+    /// the parameters' bits.
     #[must_use]
     pub const fn of_link(self, link: Link) -> Lattice {
         Lattice { link, ..self }
@@ -163,7 +169,8 @@ impl Lattice {
         exp2(self.theta_bits)
     }
 
-    /// Rounds parameters to the grid; what is beyond 64 units saturates, and NaN becomes 0. This is post-processing.
+    /// Rounds parameters to the grid; what is beyond 64 units saturates, and NaN becomes 0. This is
+    /// post-processing.
     pub fn theta(&self, standardised: &[f64]) -> Theta {
         assert_eq!(standardised.len(), self.features, "one parameter for each coefficient");
         let largest = exp2(self.theta_bits + THETA_RANGE_BITS);

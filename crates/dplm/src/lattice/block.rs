@@ -9,11 +9,12 @@ use super::{
     simd::{Simd, Work},
 };
 
-/// Rows are stored in blocks of this many, each block column by column: a column of a block is two cache lines, and a block of a
-/// hundred columns fits the first-level cache.
+/// Rows are stored in blocks of this many, each block column by column: a column of a block is two
+/// cache lines, and a block of a hundred columns fits the first-level cache.
 pub const BLOCK_ROWS: usize = 32;
 
-/// One block: the cells of 32 rows and their responses. Rows beyond the last are zeros and contribute nothing.
+/// One block: the cells of 32 rows and their responses. Rows beyond the last are zeros and
+/// contribute nothing.
 #[derive(Clone, Copy)]
 pub struct RowBlock<'a>(&'a [f32]);
 

@@ -40,7 +40,8 @@ impl Clip {
         bits.saturating_sub(super::CELL_RANGE_BITS)
     }
 
-    /// How many bits to drop from the squared norm of a clipped gradient so that sums over all rows fit `i128`.
+    /// How many bits to drop from the squared norm of a clipped gradient so that sums over all rows
+    /// fit `i128`.
     pub fn square_shift(&self) -> u32 {
         (128 - self.gamma_sq.leading_zeros()).saturating_sub(SQUARE_BITS)
     }
@@ -48,8 +49,9 @@ impl Clip {
     /// The bound `B` of a row with `||X||^2 = norm_sq`.
     ///
     /// # Guarantee
-    /// `B` is an integer, and `B^2 norm_sq <= gamma^2` in exact arithmetic; a row of zeros has `B = 0`. It is the largest such integer
-    /// that `f32` holds, so at most one part in 2^23 below `gamma / ||X||`.
+    /// `B` is an integer, and `B^2 norm_sq <= gamma^2` in exact arithmetic; a row of zeros has
+    /// `B = 0`. It is the largest such integer that `f32` holds, so at most one part in 2^23 below
+    /// `gamma / ||X||`.
     pub fn bound(&self, norm_sq: u64) -> f32 {
         if norm_sq == 0 {
             return 0.0;

@@ -1,7 +1,9 @@
-//! Rows with a byte for each cell: a quarter of the memory to go through, and enough to tell which rows are surely not clipped.
+//! Rows with a byte for each cell: a quarter of the memory to go through, and enough to tell which
+//! rows are surely not clipped.
 //!
-//! With `X = 2^m Q + E`, `Q` in bytes, and `d = s k + f`, `k` whole numbers, `X . d` is within `||E|| ||d|| + ||2^m Q|| ||f||` of `2^m s (Q . k)`, by
-//! Cauchy and Schwarz. What is told apart is rounded so that a row that may be clipped is never said not to be.
+//! With `X = 2^m Q + E`, `Q` in bytes, and `d = s k + f`, `k` whole numbers, `X . d` is within
+//! `||E|| ||d|| + ||2^m Q|| ||f||` of `2^m s (Q . k)`, by Cauchy and Schwarz. What is told apart is
+//! rounded so that a row that may be clipped is never said not to be.
 
 use super::{
     BLOCK_ROWS, Kernel, RowBlock, Theta,
@@ -11,7 +13,8 @@ use super::{
 
 /// The largest size of a cell in a byte.
 const LARGEST: f64 = 127.0;
-/// Numbers of the displacement have at most this size, or less where rows are so wide that sums would not fit 32 bits.
+/// Numbers of the displacement have at most this size, or less where rows are so wide that sums
+/// would not fit 32 bits.
 const LARGEST_STEP: f64 = 32_767.0;
 const LARGEST_SUM: f64 = 2_147_483_647.0;
 /// Room for rounding in comparisons; far more than `f64` needs.
@@ -63,7 +66,8 @@ impl Displacement {
     }
 }
 
-/// The largest size of a step for which `p` products with bytes add up to less than 2^31: the sum of `|Q| |k|` is at most `127 p` times it.
+/// The largest size of a step for which `p` products with bytes add up to less than 2^31: the sum
+/// of `|Q| |k|` is at most `127 p` times it.
 fn steps_for(features: usize) -> f64 {
     LARGEST_STEP.min((LARGEST_SUM / (LARGEST * super::exact::count(features.max(1)))).floor() - 1.0)
 }
@@ -114,7 +118,8 @@ impl CoarseRows {
         }
     }
 
-    /// Shows the rows of each block that may be clipped: the block's number, and a bit for each of them.
+    /// Shows the rows of each block that may be clipped: the block's number, and a bit for each of
+    /// them.
     pub(crate) fn for_each_undecided(
         &self,
         kernel: Kernel,
@@ -126,7 +131,8 @@ impl CoarseRows {
     }
 }
 
-/// Brings the cells of a block to bytes; gives the squares of what is lost and of what is left of each row.
+/// Brings the cells of a block to bytes; gives the squares of what is lost and of what is left of
+/// each row.
 struct Coarsen<'a> {
     block: RowBlock<'a>,
     unit: f64,
@@ -203,7 +209,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
-        /// Cells of all sizes up to the largest, more of them than fit a byte at this shift, and displacements of all sizes up to the largest.
+        /// Cells of all sizes up to the largest, more of them than fit a byte at this shift, and
+        /// displacements of all sizes up to the largest.
         #[test]
         fn no_row_that_is_clipped_is_missed(
             features in 1..40usize,

@@ -1,7 +1,8 @@
 //! How many rows, or persons, lie above each of a ladder of thresholds.
 //!
-//! Whether a row is above a threshold depends on that row only, so one row moves each count by at most one: the claim needs no
-//! arithmetic. So it is with a person and all their rows. The rules are in integers all the same, so that every engine counts alike.
+//! Whether a row is above a threshold depends on that row only, so one row moves each count by at
+//! most one: the claim needs no arithmetic. So it is with a person and all their rows. The rules
+//! are in integers all the same, so that every engine counts alike.
 
 use super::{
     BLOCK_ROWS, Clip, Kernel, RowBlock, Theta,
@@ -12,18 +13,21 @@ use super::{
     unit::{Group, UnitClip, UnitGradients, frobenius_sq},
 };
 
-/// A bound is at most a part in 2^23 below the quotient it stands for, so a row this much below a threshold is not above it.
+/// A bound is at most a part in 2^23 below the quotient it stands for, so a row this much below a
+/// threshold is not above it.
 const SHORT_OF: f64 = 1.0 / power(22);
 
 /// What is compared with the thresholds, which ascend. A row of zeros is above none.
 pub enum Ladder<'a> {
-    /// The norm of a row, in lattice units of a cell; of a person with several rows, the root of `||sum_i x_i x_i'||_F`.
+    /// The norm of a row, in lattice units of a cell; of a person with several rows, the root of
+    /// `||sum_i x_i x_i'||_F`.
     Norms {
         /// The thresholds.
         radii: &'a [u64],
     },
-    /// The norm of a row's gradient at `theta`, or of the sum of a person's: they are above a clip when they would be clipped. Of a binary
-    /// response it is the largest that the gradient could be.
+    /// The norm of a row's gradient at `theta`, or of the sum of a person's: they are above a clip
+    /// when they would be clipped. Of a binary response it is the largest that the gradient could
+    /// be.
     Gradients {
         /// Where gradients are taken.
         theta: &'a Theta,
@@ -141,8 +145,8 @@ impl Ladder<'_> {
     }
 }
 
-/// What is compared with the thresholds, nearly, of each row of a block, and how many estimates are below it: each row is held against all, which
-/// costs less than a search that nobody can foresee.
+/// What is compared with the thresholds, nearly, of each row of a block, and how many estimates are
+/// below it: each row is held against all, which costs less than a search that nobody can foresee.
 struct CountBelow<'a> {
     ladder: &'a Ladder<'a>,
     norms: &'a [f64; BLOCK_ROWS],
@@ -201,7 +205,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
-        /// Small cells make norms and gradients fall on thresholds and beside them; large ones make bounds lose digits.
+        /// Small cells make norms and gradients fall on thresholds and beside them; large ones make
+        /// bounds lose digits.
         #[test]
         fn estimates_count_as_integers_do(
             bits in 1..=19u32,

@@ -57,7 +57,8 @@ pub enum Slot {
 pub struct Product(Vec<Factor>);
 
 impl Slot {
-    /// Whether it is 1 for the rows of a level, or of a combination of levels, and 0 for the others.
+    /// Whether it is 1 for the rows of a level, or of a combination of levels, and 0 for the
+    /// others.
     pub fn is_level(&self) -> bool {
         match self {
             Slot::Level { .. } => true,
@@ -107,11 +108,13 @@ pub struct Design {
     is_silent: bool,
 }
 
-/// What to do with a row: the values that multiply the coefficients, and what is added to their sum; none where a cell is missing.
+/// What to do with a row: the values that multiply the coefficients, and what is added to their
+/// sum; none where a cell is missing.
 pub(crate) type RowVisitor<'a> = dyn FnMut(Option<(&[f64], f64)>) + 'a;
 
 impl Design {
-    /// The design of a model: numbers become -1 to 1, levels 0 and 1, and standard columns stay as they are.
+    /// The design of a model: numbers become -1 to 1, levels 0 and 1, and standard columns stay as
+    /// they are.
     pub fn new(model: &Model) -> Design {
         let basis = Basis::of(model);
         let columns = model.columns();
@@ -139,7 +142,8 @@ impl Design {
         }
     }
 
-    /// The same for weighted rows: `(sqrt(w) x, sqrt(w) y)` in the place of `(x, y)`, the constant included.
+    /// The same for weighted rows: `(sqrt(w) x, sqrt(w) y)` in the place of `(x, y)`, the constant
+    /// included.
     pub fn weighted(self, weights: Weights) -> Design {
         let mut columns = self.columns;
         columns.push(weights.column());
@@ -152,16 +156,17 @@ impl Design {
         Design::new(&self.model)
     }
 
-    /// The same as rows are read. Where persons' own means are to be taken out of them it starts with the constant, which says which rows have
-    /// no missing cell and how much each counts; where there is an instrument it is `with_moments`.
+    /// The same as rows are read. Where persons' own means are to be taken out of them it starts
+    /// with the constant, which says which rows have no missing cell and how much each counts;
+    /// where there is an instrument it is `with_moments`.
     pub fn as_read(&self) -> Design {
         let asked = self.with_moments().unwrap_or_else(|| self.clone());
         let constant = self.is_within().then_some(Slot::Intercept);
         Design { slots: constant.into_iter().chain(asked.slots.iter().cloned()).collect(), ..asked }
     }
 
-    /// Where there is an instrument: columns of the controls, the instrument, the regressor and the response, in this order but for products.
-    /// There is no other response.
+    /// Where there is an instrument: columns of the controls, the instrument, the regressor and the
+    /// response, in this order but for products. There is no other response.
     pub(crate) fn with_moments(&self) -> Option<Design> {
         let all = Design::new(&self.model.with_moments()?);
         let (columns, ranges, weights) = (self.columns.clone(), self.ranges.clone(), self.weights.clone());
@@ -244,7 +249,8 @@ impl Design {
         self.columns.iter().filter(|column| needed.contains(column.name.as_str())).cloned().collect()
     }
 
-    /// What is publicly known of the largest squared norm of a standardised row, before it is weighted. None when a column has no bounds.
+    /// What is publicly known of the largest squared norm of a standardised row, before it is
+    /// weighted. None when a column has no bounds.
     pub fn row_norm_sq(&self) -> Option<f64> {
         let is_standard = |column: &Column| column.kind == Kind::Standard;
         let needed = self.predictors();
@@ -252,8 +258,9 @@ impl Design {
         (!needed.iter().any(is_standard)).then(|| intercept + self.terms_norm_sq(f64::INFINITY))
     }
 
-    /// The same of the terms without the intercept, where a column without bounds is at most `standard` in size: a bounded number and a group
-    /// of levels add at most 1 each, and products multiply. Less their means over several rows they are at most twice as long.
+    /// The same of the terms without the intercept, where a column without bounds is at most
+    /// `standard` in size: a bounded number and a group of levels add at most 1 each, and products
+    /// multiply. Less their means over several rows they are at most twice as long.
     pub fn terms_norm_sq(&self, standard: f64) -> f64 {
         let bare: HashSet<&str> = self.model.assumed_standard().collect();
         let of_variable = |variable: &Variable| match variable {
@@ -265,8 +272,8 @@ impl Design {
         self.model.ordered_terms().iter().map(|term| largest_sq * term.0.iter().map(of_variable).product::<f64>()).sum()
     }
 
-    /// The variance that rounding to the lattice gives to each column of the design matrix, in standardised units: once as a cell, and once
-    /// more where a mean is taken out of it.
+    /// The variance that rounding to the lattice gives to each column of the design matrix, in
+    /// standardised units: once as a cell, and once more where a mean is taken out of it.
     pub(crate) fn rounding_variances(&self) -> Vec<f64> {
         let step = f64::from(ONE).recip();
         let is_whole = |slot: &Slot| self.weights.is_none() && (*slot == Slot::Intercept || slot.is_level());
@@ -274,8 +281,8 @@ impl Design {
         self.slots.iter().map(|slot| times(slot) * step * step / 12.0).collect()
     }
 
-    /// For each column of the design matrix, those that it holds less a combination of, but for the constant: without one of them it would
-    /// mean something else.
+    /// For each column of the design matrix, those that it holds less a combination of, but for the
+    /// constant: without one of them it would mean something else.
     pub(crate) fn margins(&self) -> Vec<Vec<usize>> {
         let is_other = |slot: usize, place: usize| place != slot && self.slots[place] != Slot::Intercept;
         let others = |(slot, parts): (usize, &Vec<(usize, f64)>)| {
@@ -299,7 +306,8 @@ impl Design {
         contrasts
     }
 
-    /// Writes some rows of a table block, no more than a lattice block has, to its lanes. A row with a missing cell becomes a row of zeros.
+    /// Writes some rows of a table block, no more than a lattice block has, to its lanes. A row
+    /// with a missing cell becomes a row of zeros.
     #[inline(always)]
     pub(super) fn encode(&self, block: &Block, rows: std::ops::Range<usize>, out: &mut LaneWriter<'_>) {
         let complete = &complete_rows(block, rows.clone())[..rows.len()];
@@ -344,7 +352,8 @@ impl Design {
         }
     }
 
-    /// Multiplies each row by the root of its weight and rounds it to the lattice: products of two cells then count as often as the weight says.
+    /// Multiplies each row by the root of its weight and rounds it to the lattice: products of two
+    /// cells then count as often as the weight says.
     fn weigh(&self, weights: &Weights, cells: &[f64], out: &mut LaneWriter<'_>) {
         let (most, unit) = (weights.most(), weight_unit(weights));
         let mut factors = [0.0; BLOCK_ROWS];
@@ -370,8 +379,8 @@ impl Design {
         }
     }
 
-    /// Visits the rows of a block of [`predictors`](Self::predictors): the values that multiply the coefficients, and what is added to their
-    /// sum; none for a row with a missing cell.
+    /// Visits the rows of a block of [`predictors`](Self::predictors): the values that multiply the
+    /// coefficients, and what is added to their sum; none for a row with a missing cell.
     pub(crate) fn for_each_row(&self, block: Block, each: &mut RowVisitor<'_>) {
         let mut values = vec![0.0; self.features()];
         let (block, read) = self.with_gaps(block);
@@ -402,8 +411,9 @@ impl Design {
         (Block { rows: block.rows, columns }, read)
     }
 
-    /// One row of a block of [`columns`](Self::columns) as written, not clamped: the columns of the model matrix and the response less the
-    /// offsets. None where a cell is missing, or something cannot be computed from it.
+    /// One row of a block of [`columns`](Self::columns) as written, not clamped: the columns of the
+    /// model matrix and the response less the offsets. None where a cell is missing, or something
+    /// cannot be computed from it.
     pub(crate) fn row_as_written(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
         let row = Row { block, ranges: &vec![Range::ALL; self.columns.len()], row };
         let complete = (0..self.columns.len()).all(|column| row.has(column));
@@ -412,8 +422,8 @@ impl Design {
         found.filter(|(values, response)| values.iter().chain([response]).all(|value| value.is_finite()))
     }
 
-    /// One row of a block of [`columns`](Self::columns) as the lattice has it, in standardised units: the slots and the response. None where a
-    /// cell is missing.
+    /// One row of a block of [`columns`](Self::columns) as the lattice has it, in standardised
+    /// units: the slots and the response. None where a cell is missing.
     pub fn standardised_row(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
         let mut lanes = vec![0.0; (self.features() + 1) * BLOCK_ROWS];
         let place = Row { block, ranges: &self.ranges, row };
@@ -446,8 +456,8 @@ impl Scale {
     /// Of a response that is one of two: -1 or 1, and its coefficients are what they are.
     const BINARY: Scale = Scale { centre: 0.0, unit: 1.0, range: (-1.0, 1.0) };
 
-    /// The lattice integer of a cell: clamped, standardised, rounded to the nearest with ties to even, saturated. A rule about one cell, whatever
-    /// it holds.
+    /// The lattice integer of a cell: clamped, standardised, rounded to the nearest with ties to
+    /// even, saturated. A rule about one cell, whatever it holds.
     #[inline(always)]
     pub fn encode(&self, cell: f64) -> f32 {
         let standardised = (cell.clamp(self.range.0, self.range.1) - self.centre) / self.unit;
@@ -459,7 +469,8 @@ impl Scale {
     fn write(&self, cells: &[f64], kept: &[f32], out: &mut [f32]) {
         let (low, high) = self.range;
         for ((out, &cell), &kept) in out.iter_mut().zip(cells).zip(kept) {
-            // As `encode`, but for cells that are numbers, where this does what `clamp` does and runs on whole vectors.
+            // As `encode`, but for cells that are numbers, where this does what `clamp` does and
+            // runs on whole vectors.
             let standardised = (cell.max(low).min(high) - self.centre) / self.unit;
             let cell = nearest_cell(standardised * f64::from(ONE));
             // Not a product, as a missing cell is NaN.
@@ -468,9 +479,11 @@ impl Scale {
     }
 }
 
-/// The nearest integer a cell can be, ties to even: at most 20 bits, so exact in `f32`. NaN becomes 0: one in a sum would erase it.
+/// The nearest integer a cell can be, ties to even: at most 20 bits, so exact in `f32`. NaN becomes
+/// 0: one in a sum would erase it.
 ///
-/// Adding 1.5 2^52 leaves no bits for a fraction, so the addition does the rounding, and unlike a call to round it runs on whole vectors.
+/// Adding 1.5 2^52 leaves no bits for a fraction, so the addition does the rounding, and unlike a
+/// call to round it runs on whole vectors.
 #[inline(always)]
 pub(super) fn nearest_cell(value: f64) -> f32 {
     const WHOLE: f64 = 6_755_399_441_055_744.0;
@@ -480,10 +493,12 @@ pub(super) fn nearest_cell(value: f64) -> f32 {
     narrow(number.clamp(-LARGEST, LARGEST) + WHOLE - WHOLE)
 }
 
-/// Cells grow by at most this factor when they are weighted, so that most stay far below saturation.
+/// Cells grow by at most this factor when they are weighted, so that most stay far below
+/// saturation.
 const LARGEST_ROOT: f64 = 16.0;
 
-/// The weight at which a cell stays what it is: 1 where bounds allow that, so that weights whose mean is about 1 leave rows at their scale.
+/// The weight at which a cell stays what it is: 1 where bounds allow that, so that weights whose
+/// mean is about 1 leave rows at their scale.
 fn weight_unit(weights: &Weights) -> f64 {
     1f64.clamp(weights.most() / (LARGEST_ROOT * LARGEST_ROOT), weights.most())
 }

@@ -1,5 +1,5 @@
-//! The conversions between kinds of numbers that the lattice needs, each with the reason why it is right. Elsewhere in the lattice `as` is
-//! refused where it could change a number.
+//! The conversions between kinds of numbers that the lattice needs, each with the reason why it is
+//! right. Elsewhere in the lattice `as` is refused where it could change a number.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -28,8 +28,8 @@ pub(super) fn large(value: f64) -> u128 {
     value as u128
 }
 
-/// The whole part of any float, at the ends of the type where it is beyond them, 0 for NaN: for numbers that are only tried, where any
-/// answer is right.
+/// The whole part of any float, at the ends of the type where it is beyond them, 0 for NaN: for
+/// numbers that are only tried, where any answer is right.
 pub(super) fn saturated(value: f64) -> i64 {
     value as i64
 }
@@ -45,7 +45,8 @@ pub(super) const fn count(value: usize) -> f64 {
     value as f64
 }
 
-/// The nearest short float: exact for whole numbers of at most 24 bits, where the lattice's cells and bounds are.
+/// The nearest short float: exact for whole numbers of at most 24 bits, where the lattice's cells
+/// and bounds are.
 #[inline(always)]
 pub(super) const fn narrow(value: f64) -> f32 {
     value as f32
@@ -56,7 +57,8 @@ pub(super) const fn power(bits: u32) -> f64 {
     (1u64 << bits) as f64
 }
 
-/// The least `k` for which `value <= 2^k`, up to the rounding of the logarithm; it is between -1074 and 1024.
+/// The least `k` for which `value <= 2^k`, up to the rounding of the logarithm; it is between -1074
+/// and 1024.
 pub(super) fn log2_up(value: f64) -> i32 {
     value.log2().ceil() as i32
 }

@@ -5,7 +5,8 @@ use crate::{
     table::{Block, Cells, MISSING},
 };
 
-/// Where one row's cells are: a block with every column of the model, and the range that each column's numbers are clamped to.
+/// Where one row's cells are: a block with every column of the model, and the range that each
+/// column's numbers are clamped to.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
     pub block: &'a Block,

@@ -143,7 +143,8 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// From the linear functions, whole numbers of 2^-12 of a unit of parameters, and the responses.
+    /// From the linear functions, whole numbers of 2^-12 of a unit of parameters, and the
+    /// responses.
     #[inline(always)]
     pub(super) fn of(linear: &Lanes, responses: &[f32; BLOCK_ROWS], theta_unit: f64) -> Expected {
         let scale = power(ETA_BITS) / theta_unit;

@@ -42,14 +42,17 @@ impl Moments {
         self.upper
     }
 
-    /// For each entry of the upper triangle, how often it stands in the whole matrix: once on the diagonal, twice off it.
+    /// For each entry of the upper triangle, how often it stands in the whole matrix: once on the
+    /// diagonal, twice off it.
     pub fn multiplicities(size: usize) -> Vec<u32> {
         (0..size).flat_map(|column| (0..=column).map(move |row| if row == column { 1 } else { 2 })).collect()
     }
 
-    /// For the moments of `[X y]`: `X' (2^s y - X theta)`, the negative gradient sum of rows that are not clipped.
+    /// For the moments of `[X y]`: `X' (2^s y - X theta)`, the negative gradient sum of rows that
+    /// are not clipped.
     ///
-    /// With at most 2^40 rows an entry is at most 2^78, a parameter 2^30, and there are fewer than 2^14: no overflow.
+    /// With at most 2^40 rows an entry is at most 2^78, a parameter 2^30, and there are fewer than
+    /// 2^14: no overflow.
     pub(crate) fn negative_gradient_sum(&self, theta: &Theta, lattice: &Lattice) -> Vec<i128> {
         let theta: Vec<i128> = theta.integers().iter().map(|&theta| i128::from(integer(theta))).collect();
         let (moments, response) = self.upper.split_at(self.upper.len() - self.size);
@@ -85,15 +88,18 @@ impl Moments {
     }
 }
 
-/// A product of cells is at most 2^38, so a sum over 2^15 rows is at most 2^53: exact in `f64` in any order.
+/// A product of cells is at most 2^38, so a sum over 2^15 rows is at most 2^53: exact in `f64` in
+/// any order.
 const ROWS_PER_FLUSH: usize = 1 << 15;
 /// Columns are padded to a multiple of this with zeros, so that tiles are always whole.
 const PADDED: usize = 12;
-/// Rows that wait to be multiplied: a tile's columns then fit the first-level cache, and long sums make up for their ends.
+/// Rows that wait to be multiplied: a tile's columns then fit the first-level cache, and long sums
+/// make up for their ends.
 const ROOM: usize = 512;
 /// Columns that are multiplied with each other while they are in the second-level cache.
 const PANEL: usize = 4 * PADDED;
-/// The distance between columns: with a gap, so that equal places in different columns do not compete for the same lines of the cache.
+/// The distance between columns: with a gap, so that equal places in different columns do not
+/// compete for the same lines of the cache.
 const STRIDE: usize = ROOM + LANES;
 
 /// Adds up exact outer products of rows.
@@ -122,7 +128,8 @@ impl GramSum {
         }
     }
 
-    /// Adds the rows of a block: as many of its columns as the sum has, the response being the last.
+    /// Adds the rows of a block: as many of its columns as the sum has, the response being the
+    /// last.
     pub(crate) fn add_block(&mut self, block: RowBlock<'_>) {
         self.make_room();
         let columns = &block.cells()[..self.moments.size * BLOCK_ROWS];
@@ -130,7 +137,8 @@ impl GramSum {
         self.waiting += BLOCK_ROWS;
     }
 
-    /// Adds the rows of a buffer of blocks of `features` coefficients, the response as the last column.
+    /// Adds the rows of a buffer of blocks of `features` coefficients, the response as the last
+    /// column.
     pub(crate) fn add_blocks(&mut self, buffer: &[f32], features: usize) {
         RowBlock::all(buffer, features).for_each(|block| self.add_block(block));
     }
@@ -227,7 +235,8 @@ impl Work for WidenSome<'_> {
         let mut some = [0.0; COMPRESSED];
         for (column, to) in self.block.as_chunks().0.iter().zip(self.to.chunks_mut(STRIDE)) {
             compress(simd, column, self.rows, &mut some);
-            // What follows the rows is overwritten by the next ones, or by zeros before it is multiplied.
+            // What follows the rows is overwritten by the next ones, or by zeros before it is
+            // multiplied.
             for (cells, to) in some.as_chunks().0.iter().zip(to.as_chunks_mut().0).take(VECTORS) {
                 simd.store(simd.widen(cells), to);
             }

@@ -1,4 +1,5 @@
-//! The sums over blocks of rows. Everything here is exact, so any order and any instructions give the same bits.
+//! The sums over blocks of rows. Everything here is exact, so any order and any instructions give
+//! the same bits.
 
 use super::{
     BLOCK_ROWS, Clip, Kernel, Lattice, Link, RowBlock, Theta,
@@ -21,8 +22,9 @@ const EXACT: u128 = 1 << 53;
 
 /// `sum_i X_i w_i`, the weights limited to the bounds of their rows.
 ///
-/// A block is read twice while it is in cache: once for its residuals, once for its products. Products are summed in `f64`, four
-/// running sums for each column, and moved to `i128` before they could round.
+/// A block is read twice while it is in cache: once for its residuals, once for its products.
+/// Products are summed in `f64`, four running sums for each column, and moved to `i128` before they
+/// could round.
 pub(crate) struct WeightedSum {
     /// Whether weights are split in two halves so that products stay exact.
     halves: bool,
@@ -34,9 +36,11 @@ impl WeightedSum {
     /// Sums for this clip.
     ///
     /// # Guarantee
-    /// A row's term is at most `gamma` in each coordinate and a running sum takes 8 rows of a block, so after k blocks it is at most
-    /// `8 k gamma`; k is chosen so that this is at most 2^53. Where k would be below 16, weights are split: each half is an integer of at most 26
-    /// bits (times 2^27 for the upper), cells have at most 19, and 16 blocks give at most `2^(26 + 19 + 3 + 4)`.
+    /// A row's term is at most `gamma` in each coordinate and a running sum takes 8 rows of a
+    /// block, so after k blocks it is at most `8 k gamma`; k is chosen so that this is at most
+    /// 2^53. Where k would be below 16, weights are split: each half is an integer of at most 26
+    /// bits (times 2^27 for the upper), cells have at most 19, and 16 blocks give at most
+    /// `2^(26 + 19 + 3 + 4)`.
     pub(crate) fn new(clip: &Clip) -> WeightedSum {
         let rows_per_sum = (BLOCK_ROWS / FOLDED) as u128;
         let halves = !clip.sums_in_one_product();
@@ -49,7 +53,8 @@ impl WeightedSum {
         WeightedSum { halves: true, blocks_per_flush: 16 }
     }
 
-    /// Adds `sum_i X_i w_i` at `theta` over a buffer of blocks with the bounds of their rows: residuals, limited as their link says.
+    /// Adds `sum_i X_i w_i` at `theta` over a buffer of blocks with the bounds of their rows:
+    /// residuals, limited as their link says.
     pub(crate) fn add_clipped(
         &self,
         kernel: Kernel,
@@ -62,7 +67,8 @@ impl WeightedSum {
         kernel.run(SumWork { how: self, cells, weights, sums });
     }
 
-    /// Adds `sum_i X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes along its linear function.
+    /// Adds `sum_i X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes
+    /// along its linear function.
     pub(crate) fn add_bends(
         &self,
         kernel: Kernel,
@@ -213,7 +219,8 @@ impl<'a> Block<'a> {
         Expected::of(&linear, responses.first_chunk().expect("a column"), theta_unit)
     }
 
-    /// Residuals as they count under the bounds of their rows: limited to them, or weighted by what does not depend on the response.
+    /// Residuals as they count under the bounds of their rows: limited to them, or weighted by what
+    /// does not depend on the response.
     #[inline(always)]
     fn limited<S: Simd>(
         self,
@@ -255,7 +262,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The squared norm of each row: below 2^52, as a cell is at most 2^19 and there are fewer than 2^14.
+    /// The squared norm of each row: below 2^52, as a cell is at most 2^19 and there are fewer than
+    /// 2^14.
     #[inline(always)]
     fn norms_sq<S: Simd>(self, simd: S) -> [S::V; VECTORS] {
         let mut norms = [simd.splat(0.0); VECTORS];
@@ -269,10 +277,12 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Asks for cells that will be read soon, a line at a time, so that memory is never idle while a block is worked on.
+/// Asks for cells that will be read soon, a line at a time, so that memory is never idle while a
+/// block is worked on.
 pub(super) struct Ahead<'a>(std::slice::Iter<'a, [f32; CACHE_LINE]>);
 
-/// Cells in a cache line. A column has two lines and is visited twice, so a line for each visit keeps one block ahead.
+/// Cells in a cache line. A column has two lines and is visited twice, so a line for each visit
+/// keeps one block ahead.
 const CACHE_LINE: usize = 16;
 
 impl<'a> Ahead<'a> {
@@ -294,7 +304,8 @@ pub(super) fn vectors(cells: &[f32; BLOCK_ROWS]) -> &[[f32; LANES]; VECTORS] {
     cells.as_chunks().0.first_chunk().expect("vectors divide a block")
 }
 
-/// Splits weights into a multiple of 2^27, returned without that factor, and a remainder of at most 2^26, left in place.
+/// Splits weights into a multiple of 2^27, returned without that factor, and a remainder of at most
+/// 2^26, left in place.
 #[inline(always)]
 fn upper_halves<S: Simd>(simd: S, weights: &mut [S::V; VECTORS]) -> [S::V; VECTORS] {
     let mut upper = *weights;
@@ -315,7 +326,8 @@ pub(super) fn flush(running: &mut [[f64; FOLDED]], unit: i128, sums: &mut [i128]
     }
 }
 
-/// What the response of each row of a block is above its mean: integers below 2^53 by [`Lattice::plan`].
+/// What the response of each row of a block is above its mean: integers below 2^53 by
+/// [`Lattice::plan`].
 pub(crate) fn residuals(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
     kernel.run(ResidualWork { block: Block(block.cells()), theta, theta_unit })
 }
@@ -352,7 +364,8 @@ impl Work for ExpectedWork<'_> {
     }
 }
 
-/// How large the residual of each row of a block counts as where it is clipped: the largest that could be, where the response is binary.
+/// How large the residual of each row of a block counts as where it is clipped: the largest that
+/// could be, where the response is binary.
 pub(crate) fn sizes(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
     match theta.link {
         Link::Identity => residuals(kernel, block, theta, theta_unit),
@@ -454,7 +467,8 @@ impl Work for BoundWork<'_> {
     }
 }
 
-/// Three roundings (of `gamma`, the root, the quotient) put an estimate of `gamma / ||X||` at most three parts in 2^53 off; this is more.
+/// Three roundings (of `gamma`, the root, the quotient) put an estimate of `gamma / ||X||` at most
+/// three parts in 2^53 off; this is more.
 pub(super) const ROUNDING: f64 = 1.0 / power(50);
 
 /// Estimates in `f64` decide nearly every bound; where they cannot, the integers do.
@@ -498,7 +512,8 @@ pub(super) fn compress<S: Simd>(simd: S, column: &[f32; BLOCK_ROWS], rows: u32, 
     }
 }
 
-/// Moves the rows whose bits are set to the front of every column of a block, and their bounds likewise.
+/// Moves the rows whose bits are set to the front of every column of a block, and their bounds
+/// likewise.
 pub(crate) fn compressed(
     kernel: Kernel,
     block: RowBlock<'_>,
@@ -555,7 +570,8 @@ mod tests {
         #[test]
         fn fast_bounds_are_the_exact_bounds(gamma in 0..1u128 << 40, shift in 0..22u32, root in 0..1u64 << 20) {
             let clip = Clip::new((gamma << shift) + 1);
-            // Squares, where the quotient may be whole, and their neighbours, where it is nearly so.
+            // Squares, where the quotient may be whole, and their neighbours, where it is nearly
+            // so.
             let norms = std::array::from_fn(|row| (root * root + row as u64).saturating_sub(3) as f64);
             let fast = bounds_of_norms(&norms, &clip);
             prop_assert_eq!(fast, norms.map(|norm| clip.bound(norm as u64)));

@@ -1,13 +1,14 @@
 //! Cells become integers, and every sum over rows is exact.
 //!
-//! A standardised cell `x` becomes the integer `X = round(2^12 x)`, saturated at 2^19, that is at 128 units. The response is treated
-//! alike. Parameters live on a dyadic grid `Theta = 2^s theta`. A residual is then the integer `2^s Y - X . Theta`, below
-//! 2^53, so `f64` computes it exactly in any order; a clipped gradient is an integer vector whose norm is at most the integer
-//! `gamma`; and sums of those are taken in `f64` over blocks that cannot round and in `i128` beyond. [`Lattice::plan`] proves
-//! from public numbers that nothing can overflow, before a row is read.
+//! A standardised cell `x` becomes the integer `X = round(2^12 x)`, saturated at 2^19, that is at
+//! 128 units. The response is treated alike. Parameters live on a dyadic grid `Theta = 2^s theta`.
+//! A residual is then the integer `2^s Y - X . Theta`, below 2^53, so `f64` computes it exactly in
+//! any order; a clipped gradient is an integer vector whose norm is at most the integer `gamma`;
+//! and sums of those are taken in `f64` over blocks that cannot round and in `i128` beyond.
+//! [`Lattice::plan`] proves from public numbers that nothing can overflow, before a row is read.
 //!
-//! So the same rows give the same integers on any number of threads, in any order and on any engine, and a claim about
-//! sensitivity is a claim about the program, not about real numbers.
+//! So the same rows give the same integers on any number of threads, in any order and on any
+//! engine, and a claim about sensitivity is a claim about the program, not about real numbers.
 
 #![cfg_attr(
     not(test),

@@ -1,7 +1,9 @@
-//! Sums of outer products `v_i v_i'`, one short integer vector for each row: curvature and the covariance of gradients.
+//! Sums of outer products `v_i v_i'`, one short integer vector for each row: curvature and the
+//! covariance of gradients.
 //!
-//! A person with several rows contributes `A = sum_i v_i v_i'` over their rows instead, with `||A||_F <= radius^2` where a row has
-//! `||v||^2 <= radius^2`, or, of gradients, the outer product of the clipped sum.
+//! A person with several rows contributes `A = sum_i v_i v_i'` over their rows instead, with
+//! `||A||_F <= radius^2` where a row has `||v||^2 <= radius^2`, or, of gradients, the outer product
+//! of the clipped sum.
 
 use super::{
     BLOCK_ROWS, CELL_RANGE_BITS, Clip, Kernel, Link, RowBlock, Theta,
@@ -14,16 +16,16 @@ use super::{
 
 type Bounds = [f32; BLOCK_ROWS];
 
-/// Which vector `v_i` a row contributes. Each rule looks at one row, or at the rows of one person, and bounds what comes of it in exact
-/// integers.
+/// Which vector `v_i` a row contributes. Each rule looks at one row, or at the rows of one person,
+/// and bounds what comes of it in exact integers.
 pub enum Outer<'a> {
     /// The row itself, shrunk to norm at most `radius`.
     Shrunk {
         /// The largest norm, in lattice units of a cell.
         radius: u64,
     },
-    /// The row shrunk to norm at most `radius`, for rows whose residual at `theta` is at most `residual`; the others contribute nothing. For rows that
-    /// stand for themselves only.
+    /// The row shrunk to norm at most `radius`, for rows whose residual at `theta` is at most
+    /// `residual`; the others contribute nothing. For rows that stand for themselves only.
     Within {
         /// Where residuals are taken.
         theta: &'a Theta,
@@ -38,13 +40,16 @@ pub enum Outer<'a> {
 
 /// Which vector a row contributes under a clip.
 pub enum ClippedOuter<'a> {
-    /// The row shrunk to norm at most `radius`, for rows that are not clipped at `theta`; the others contribute nothing.
+    /// The row shrunk to norm at most `radius`, for rows that are not clipped at `theta`; the
+    /// others contribute nothing.
     ///
-    /// The sum `v` of a person's gradients that is clipped by a factor `f` still moves across its own direction: such a person contributes
-    /// `f P A P`, `P = I - vv' / ||v||^2`, which for one row is nothing.
+    /// The sum `v` of a person's gradients that is clipped by a factor `f` still moves across its
+    /// own direction: such a person contributes `f P A P`, `P = I - vv' / ||v||^2`, which for one
+    /// row is nothing.
     ///
-    /// Where responses are binary every row contributes, times the root of its response's variance and of the weight that it is clipped with, which
-    /// does not depend on its response: a person's rows by the factor of the person.
+    /// Where responses are binary every row contributes, times the root of its response's variance
+    /// and of the weight that it is clipped with, which does not depend on its response: a person's
+    /// rows by the factor of the person.
     Unclipped {
         /// Where the clip is judged.
         theta: &'a Theta,
@@ -53,7 +58,8 @@ pub enum ClippedOuter<'a> {
         /// The largest norm, in lattice units of a cell.
         radius: u64,
     },
-    /// The clipped gradient at `theta`, divided by 2^shift and cut towards zero, with the shift of [`Clip::gradient_shift`].
+    /// The clipped gradient at `theta`, divided by 2^shift and cut towards zero, with the shift of
+    /// [`Clip::gradient_shift`].
     Gradient {
         /// Where the gradient is taken.
         theta: &'a Theta,
@@ -65,7 +71,8 @@ pub enum ClippedOuter<'a> {
 impl Outer<'_> {
     /// The largest norm of a row's vector, whatever the row holds.
     ///
-    /// Shrinking is checked in integers. The sum of outer products of a person with several rows has Frobenius norm at most the square of this.
+    /// Shrinking is checked in integers. The sum of outer products of a person with several rows
+    /// has Frobenius norm at most the square of this.
     pub(crate) fn largest_norm(&self) -> u128 {
         let (Outer::Shrunk { radius } | Outer::Within { radius, .. }) = self;
         u128::from(*radius)
@@ -98,7 +105,8 @@ impl Outer<'_> {
 impl ClippedOuter<'_> {
     /// The largest norm of a row's vector, whatever the row holds.
     ///
-    /// As for [`Outer`]; and a clipped gradient has norm at most `gamma`, so divided by 2^shift and cut towards zero at most `gamma / 2^shift`.
+    /// As for [`Outer`]; and a clipped gradient has norm at most `gamma`, so divided by 2^shift and
+    /// cut towards zero at most `gamma / 2^shift`.
     pub(crate) fn largest_norm(&self, clip: &Clip) -> u128 {
         match self {
             ClippedOuter::Unclipped { radius, .. } => u128::from(*radius),
@@ -137,7 +145,8 @@ impl ClippedOuter<'_> {
         }
     }
 
-    /// Adds what persons with several rows contribute, the 32 of a group; `reach` is where their residuals saturate.
+    /// Adds what persons with several rows contribute, the 32 of a group; `reach` is where their
+    /// residuals saturate.
     pub(crate) fn add_group(
         &self,
         sum: &mut GramSum,
@@ -161,7 +170,8 @@ impl ClippedOuter<'_> {
     }
 }
 
-/// Norms of persons are bounded by this even where the radius is larger, so that its fourth power fits `u128`.
+/// Norms of persons are bounded by this even where the radius is larger, so that its fourth power
+/// fits `u128`.
 const MOST_RADIUS: u64 = 1 << 31;
 
 /// Whether `||A||_F <= radius^2`, from `||A||_F^2`.
@@ -169,8 +179,8 @@ pub(super) fn is_light(frobenius_sq: u128, radius: u64) -> bool {
     frobenius_sq <= u128::from(radius.min(MOST_RADIUS)).pow(4)
 }
 
-/// Adds the rows of persons, those of a person scaled alike so that `||A||_F <= radius^2`. `clipped` has the sums of gradients and the
-/// factors they are clipped by.
+/// Adds the rows of persons, those of a person scaled alike so that `||A||_F <= radius^2`.
+/// `clipped` has the sums of gradients and the factors they are clipped by.
 fn add_persons(
     sum: &mut GramSum,
     kernel: Kernel,
@@ -199,8 +209,9 @@ fn add_persons(
     blocks.iter().for_each(|columns| sum.add_columns(columns));
 }
 
-/// Adds the rows of persons whose responses are binary, each times the root of its response's variance and of the person's factor, and those of a
-/// person then scaled alike so that `||A||_F <= radius^2`.
+/// Adds the rows of persons whose responses are binary, each times the root of its response's
+/// variance and of the person's factor, and those of a person then scaled alike so that
+/// `||A||_F <= radius^2`.
 fn add_varying_persons(
     sum: &mut GramSum,
     kernel: Kernel,
@@ -233,8 +244,9 @@ fn write_lane(blocks: &mut [Vec<[f64; BLOCK_ROWS]>], rows: &[f64], lane: usize) 
     }
 }
 
-/// Rows as they count for the curvature of a sum `v` that is clipped: `sqrt(f) (x - v (v.x) / ||v||^2)`, cut towards zero and to the size of a
-/// cell. Any integers would do for the claim, which [`shorten`] keeps; and the order of these sums is always the same.
+/// Rows as they count for the curvature of a sum `v` that is clipped:
+/// `sqrt(f) (x - v (v.x) / ||v||^2)`, cut towards zero and to the size of a cell. Any integers
+/// would do for the claim, which [`shorten`] keeps; and the order of these sums is always the same.
 fn project(rows: &mut [f64], gradient: &[f64], factor: f64) {
     let length_sq: f64 = gradient.iter().map(|v| v * v).sum();
     for row in rows.chunks_exact_mut(gradient.len()) {
@@ -248,8 +260,8 @@ fn project(rows: &mut [f64], gradient: &[f64], factor: f64) {
 /// Cells saturate here.
 const LARGEST_CELL: f64 = power(CELL_RANGE_BITS);
 
-/// Scales the rows of a person and cuts them towards zero until `||A||_F <= radius^2` in exact integers. Cutting may make `A` larger, so the factor
-/// falls until it does not; at zero it cannot.
+/// Scales the rows of a person and cuts them towards zero until `||A||_F <= radius^2` in exact
+/// integers. Cutting may make `A` larger, so the factor falls until it does not; at zero it cannot.
 fn shorten(rows: &mut Vec<f64>, features: usize, radius: u64) {
     let square = frobenius_sq_of(rows, features);
     if is_light(square, radius) {
@@ -267,10 +279,12 @@ fn shorten(rows: &mut Vec<f64>, features: usize, radius: u64) {
     }
 }
 
-/// `cell weight / 2^shift` cut towards zero, for each cell and the weight of its row: products of at most 2^(19 + shift).
+/// `cell weight / 2^shift` cut towards zero, for each cell and the weight of its row: products of
+/// at most 2^(19 + shift).
 ///
-/// A product in `f64` could round up past the bound. Sizes are multiplied in two parts of at most 2^46, `|w| = u 2^27 + l`, each exact; what the lower
-/// part carries is added to the upper, which is divided by a power of two and cut. Where `shift` is below 27 the whole product is below 2^46.
+/// A product in `f64` could round up past the bound. Sizes are multiplied in two parts of at most
+/// 2^46, `|w| = u 2^27 + l`, each exact; what the lower part carries is added to the upper, which
+/// is divided by a power of two and cut. Where `shift` is below 27 the whole product is below 2^46.
 struct GradientWork<'a> {
     block: RowBlock<'a>,
     weights: &'a [f64; BLOCK_ROWS],
@@ -337,10 +351,12 @@ fn shrunk(
     columns.iter().map(column).collect()
 }
 
-/// Where a product rounds up to a whole number it is cut to that, which is longer by less than this.
+/// Where a product rounds up to a whole number it is cut to that, which is longer by less than
+/// this.
 const UP_AND_CUT: f64 = 1e-12;
 
-/// A factor, no larger than `scale`, for which the row, multiplied and cut, has squared norm at most `radius^2` in exact integers.
+/// A factor, no larger than `scale`, for which the row, multiplied and cut, has squared norm at
+/// most `radius^2` in exact integers.
 pub(super) fn factor(norm_sq: u64, radius: u64, scale: f64, row: impl Iterator<Item = f32> + Clone) -> f64 {
     if scale == 0.0 || scale == 1.0 && is_short(norm_sq, radius) {
         return scale;
@@ -381,7 +397,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
-        /// Weights up to the largest whose products a shift brings down to a cell, and cells up to the largest.
+        /// Weights up to the largest whose products a shift brings down to a cell, and cells up to
+        /// the largest.
         #[test]
         fn products_are_cut_as_integers_are(
             shift in 0..44u32,

@@ -1,11 +1,13 @@
 //! Persons with several rows: what each contributes, in exact integers.
 //!
-//! Thirty-two persons lie side by side, one in each lane of the blocks of a [`Group`], so that what is summed over a person's rows is summed
-//! down the blocks, for all of them at once.
+//! Thirty-two persons lie side by side, one in each lane of the blocks of a [`Group`], so that what
+//! is summed over a person's rows is summed down the blocks, for all of them at once.
 //!
-//! A person's contribution to the negative gradient sum is `v = sum_i X_i r_i` over their rows, shortened to norm `gamma` where it is longer:
-//! the vector is clipped, not its rows, so that a person moves the sum by as much as a row would, however many rows they have. A person
-//! with one row is a row of its own elsewhere ([`super::kernel`]), where clipping the residual does the same.
+//! A person's contribution to the negative gradient sum is `v = sum_i X_i r_i` over their rows,
+//! shortened to norm `gamma` where it is longer: the vector is clipped, not its rows, so that a
+//! person moves the sum by as much as a row would, however many rows they have. A person with one
+//! row is a row of its own elsewhere ([`super::kernel`]), where clipping the residual does the
+//! same.
 
 use super::{
     BLOCK_ROWS, Clip, Kernel, Lattice, Link, RowBlock, Theta,
@@ -16,10 +18,12 @@ use super::{
     simd::{FOLDED, Simd, Work},
 };
 
-/// The most rows that a person may have: sums of cells over them stay below 2^33, and sums of products of two cells below 2^52.
+/// The most rows that a person may have: sums of cells over them stay below 2^33, and sums of
+/// products of two cells below 2^52.
 pub const MOST_ROWS: u32 = 1 << 14;
 
-/// The rows of 32 persons, one in each lane: the k-th block holds the k-th row of each, zeros where a person has fewer.
+/// The rows of 32 persons, one in each lane: the k-th block holds the k-th row of each, zeros where
+/// a person has fewer.
 #[derive(Clone, Copy)]
 pub(crate) struct Group<'a> {
     cells: &'a [f32],
@@ -57,8 +61,9 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Multiplies the rows of each person of a group, responses included, by `1 / sqrt m`, `m` the number of their rows that are not all zeros, and
-/// rounds them to the lattice: products of two cells then count `1 / m`. A rule about one person.
+/// Multiplies the rows of each person of a group, responses included, by `1 / sqrt m`, `m` the
+/// number of their rows that are not all zeros, and rounds them to the lattice: products of two
+/// cells then count `1 / m`. A rule about one person.
 pub(crate) fn weigh_as_one(cells: &mut [f32], features: usize) {
     let mut counted = [0u16; BLOCK_ROWS];
     for block in RowBlock::all(cells, features) {
@@ -72,17 +77,21 @@ pub(crate) fn weigh_as_one(cells: &mut [f32], features: usize) {
     }
 }
 
-/// The rows of each person of a group less the person's own means: of every column but the first, responses included, what is left after
-/// its projection on the first, which is gone afterwards. A rule about one person.
+/// The rows of each person of a group less the person's own means: of every column but the first,
+/// responses included, what is left after its projection on the first, which is gone afterwards. A
+/// rule about one person.
 ///
-/// The first column is the constant: `C_i` is 0 for a row that does not count and, where rows are weighted, proportional to the root of the weight. A
-/// cell becomes the integer nearest to `X_i - C_i m`, ties to even, for `m = sum_k C_k X_k / sum_k C_k^2`. Both sums are below 2^52 and so
-/// exact in any order; what follows is a few roundings of IEEE's, which are the same everywhere. A column that is a multiple of the constant
-/// leaves nothing, since these roundings are far below half a step, and so does a person with one row that counts.
+/// The first column is the constant: `C_i` is 0 for a row that does not count and, where rows are
+/// weighted, proportional to the root of the weight. A cell becomes the integer nearest to
+/// `X_i - C_i m`, ties to even, for `m = sum_k C_k X_k / sum_k C_k^2`. Both sums are below 2^52 and
+/// so exact in any order; what follows is a few roundings of IEEE's, which are the same everywhere.
+/// A column that is a multiple of the constant leaves nothing, since these roundings are far below
+/// half a step, and so does a person with one row that counts.
 ///
 /// # Guarantee
-/// Whatever a person's rows are, cells are integers in the range of the lattice: what is claimed of a person's contribution, that is of any such
-/// rows, holds of these. With all cells of a column within `lo` and `hi` and K rows that count alike, `|X_i - m| <= (hi - lo) (1 - 1/K)`.
+/// Whatever a person's rows are, cells are integers in the range of the lattice: what is claimed of
+/// a person's contribution, that is of any such rows, holds of these. With all cells of a column
+/// within `lo` and `hi` and K rows that count alike, `|X_i - m| <= (hi - lo) (1 - 1/K)`.
 pub(crate) fn without_means(cells: &[f32], features: usize) -> Vec<f32> {
     let blocks = || cells.chunks_exact(RowBlock::len_for(features)).map(|block| block.as_chunks::<BLOCK_ROWS>().0);
     let (mut squares, mut sums) = ([0.0; BLOCK_ROWS], vec![[0.0; BLOCK_ROWS]; features]);
@@ -111,11 +120,13 @@ fn add_lanes(one: &Cells, other: &Cells, sums: &mut Lanes) {
     sums.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
 }
 
-/// For each person of a group, the size at which residuals saturate: `S M <= 2^52` for `M = max_j sum_i |X_ij|`.
+/// For each person of a group, the size at which residuals saturate: `S M <= 2^52` for
+/// `M = max_j sum_i |X_ij|`.
 ///
 /// # Guarantee
-/// Whatever residuals of at most `S` the person's rows have, no partial sum of `sum_i X_ij r_i` exceeds `M S`: it is exact in `f64`, in any
-/// order. The quotient is rounded at most one part in 2^53 up before it is cut, which 2^53 has room for.
+/// Whatever residuals of at most `S` the person's rows have, no partial sum of `sum_i X_ij r_i`
+/// exceeds `M S`: it is exact in `f64`, in any order. The quotient is rounded at most one part in
+/// 2^53 up before it is cut, which 2^53 has room for.
 pub(crate) fn reaches(kernel: Kernel, group: Group<'_>) -> [f32; BLOCK_ROWS] {
     kernel.run(ReachWork(group))
 }
@@ -141,10 +152,12 @@ impl Work for ReachWork<'_> {
     }
 }
 
-/// A clip for sums over several rows, on a grid coarse enough that `gamma` is below 2^46: sums of such vectors stay exact in `f64`.
+/// A clip for sums over several rows, on a grid coarse enough that `gamma` is below 2^46: sums of
+/// such vectors stay exact in `f64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct UnitClip {
-    /// `gamma` in steps of the grid, rounded down; less [`REMAINDERS`] where steps are coarser than the lattice.
+    /// `gamma` in steps of the grid, rounded down; less [`REMAINDERS`] where steps are coarser than
+    /// the lattice.
     gamma: f64,
     /// A step of the grid is 2^shift lattice units.
     shift: u32,
@@ -152,7 +165,8 @@ pub(crate) struct UnitClip {
 
 /// Clips have at most so many bits on their grid.
 const CLIP_BITS: u32 = 46;
-/// At least the length, in steps of the grid, of what rounding to it leaves of a vector: half a step in each of fewer than 2^14 coordinates.
+/// At least the length, in steps of the grid, of what rounding to it leaves of a vector: half a
+/// step in each of fewer than 2^14 coordinates.
 const REMAINDERS: u128 = 64;
 
 impl UnitClip {
@@ -180,11 +194,13 @@ impl UnitClip {
 
 /// `v = sum_i X_i r_i` of the 32 persons of a group, and how long it is.
 ///
-/// Where the grid of the clip is coarser than the lattice, `v` is kept in two parts, the nearest point of the grid and a remainder, which are exact together:
-/// so a person who is not clipped contributes what second moments say.
+/// Where the grid of the clip is coarser than the lattice, `v` is kept in two parts, the nearest
+/// point of the grid and a remainder, which are exact together: so a person who is not clipped
+/// contributes what second moments say.
 #[derive(Default)]
 pub(crate) struct UnitGradients {
-    /// For each coefficient, the sums of all persons to the nearest step of the clip's grid: integers of at most 2^53.
+    /// For each coefficient, the sums of all persons to the nearest step of the clip's grid:
+    /// integers of at most 2^53.
     sums: Vec<Lanes>,
     /// What is left of them, in lattice units: at most half a step. Nothing where a step is one.
     remainders: Vec<Lanes>,
@@ -193,7 +209,8 @@ pub(crate) struct UnitGradients {
     /// The largest residual of each person, in lattice units, up to where it saturates.
     largest: Lanes,
     length: Length,
-    /// Where responses are binary, at least how long the vector would be whatever came out, in steps of the grid; nothing otherwise.
+    /// Where responses are binary, at least how long the vector would be whatever came out, in
+    /// steps of the grid; nothing otherwise.
     reachable: Lanes,
 }
 
@@ -207,7 +224,8 @@ struct Length {
 }
 
 impl UnitGradients {
-    /// The sums at `theta`. Residuals saturate at `reach` steps of the grid, as [`reaches`] gives it.
+    /// The sums at `theta`. Residuals saturate at `reach` steps of the grid, as [`reaches`] gives
+    /// it.
     pub(crate) fn take(
         &mut self,
         kernel: Kernel,
@@ -228,13 +246,16 @@ impl UnitGradients {
         };
     }
 
-    /// What each vector is multiplied by before its coordinates are cut towards zero: 1 where it is within the clip.
+    /// What each vector is multiplied by before its coordinates are cut towards zero: 1 where it is
+    /// within the clip.
     ///
     /// # Guarantee
-    /// `||cut(f v)|| <= gamma`, `v` on the grid: with `f` at most `gamma scale / sqrt(square)` times `1 - 2^-50`, rounded three times, and each product
-    /// `f v_j` rounded once before it is cut, every `|c_j| <= |v_j| gamma / ||v||`. A factor may be smaller than that.
+    /// `||cut(f v)|| <= gamma`, `v` on the grid: with `f` at most `gamma scale / sqrt(square)`
+    /// times `1 - 2^-50`, rounded three times, and each product `f v_j` rounded once before it is
+    /// cut, every `|c_j| <= |v_j| gamma / ||v||`. A factor may be smaller than that.
     ///
-    /// Where responses are binary it is: `f = gamma / L` with `L` what the vector could be at most, so that the factor does not depend on what came out.
+    /// Where responses are binary it is: `f = gamma / L` with `L` what the vector could be at most,
+    /// so that the factor does not depend on what came out.
     pub(crate) fn factors(&self, clip: &UnitClip) -> Lanes {
         std::array::from_fn(|lane| match self.is_within(lane, clip) {
             true => 1.0,
@@ -245,7 +266,8 @@ impl UnitGradients {
         })
     }
 
-    /// Whether a person's vector is surely no longer than the clip; rounded so that what is not sure says no.
+    /// Whether a person's vector is surely no longer than the clip; rounded so that what is not
+    /// sure says no.
     pub(crate) fn is_within(&self, lane: usize, clip: &UnitClip) -> bool {
         let gamma = clip.gamma * self.length.scale[lane];
         self.length.square[lane] <= gamma * gamma * (1.0 - ROUNDING) && self.reachable[lane] <= clip.gamma
@@ -272,7 +294,8 @@ impl UnitGradients {
         squares.iter().map(|square| (square << (2 * clip.shift)) >> shift).sum::<u128>().cast_signed()
     }
 
-    /// At least the length of a person's vector on the grid, but for rounding of a few parts in 2^53.
+    /// At least the length of a person's vector on the grid, but for rounding of a few parts in
+    /// 2^53.
     fn length_up(&self, lane: usize) -> f64 {
         self.length.square[lane].sqrt() / self.length.scale[lane]
     }
@@ -316,7 +339,8 @@ impl Work for SumWork<'_> {
             remainders.fill([0.0; BLOCK_ROWS]);
             remainders.iter_mut().zip(sums.iter_mut()).for_each(|(remainders, sums)| std::mem::swap(remainders, sums));
         } else {
-            // A remainder of a residual is at most 2^16, and the cells of a coefficient at most 2^33 together: exact.
+            // A remainder of a residual is at most 2^16, and the cells of a coefficient at most
+            // 2^33 together: exact.
             split(simd, residuals, residual_remainders, (step, reach));
             add_products(simd, group, residuals, sums);
             add_products(simd, group, residual_remainders, remainders);
@@ -326,8 +350,8 @@ impl Work for SumWork<'_> {
     }
 }
 
-/// `sum_i ||X_i|| m_i` of each person, in lattice units, `m` the largest residual that a binary response could have: no sum of the person's
-/// gradients is longer, whatever came out.
+/// `sum_i ||X_i|| m_i` of each person, in lattice units, `m` the largest residual that a binary
+/// response could have: no sum of the person's gradients is longer, whatever came out.
 fn reachable(kernel: Kernel, group: Group<'_>, (theta, theta_unit): (&Theta, f64)) -> Lanes {
     let mut lengths = [0.0; BLOCK_ROWS];
     for block in group.blocks() {
@@ -364,7 +388,8 @@ fn split<S: Simd>(simd: S, residuals: &mut [Lanes], left: &mut [Lanes], (step, r
     }
 }
 
-/// `sum_i X_i w_i` of each person, block by block, as they lie in memory: the sums of a group stay in the first-level cache.
+/// `sum_i X_i w_i` of each person, block by block, as they lie in memory: the sums of a group stay
+/// in the first-level cache.
 #[inline(always)]
 fn add_products<S: Simd>(simd: S, group: Group<'_>, weights: &[Lanes], sums: &mut [Lanes]) {
     sums.fill([0.0; BLOCK_ROWS]);
@@ -382,7 +407,8 @@ fn add_products<S: Simd>(simd: S, group: Group<'_>, weights: &[Lanes], sums: &mu
     }
 }
 
-/// Moves whole steps of the remainders to the sums, to the nearest and up where two are as near: the same however much of a vector is in which part.
+/// Moves whole steps of the remainders to the sums, to the nearest and up where two are as near:
+/// the same however much of a vector is in which part.
 #[inline(always)]
 fn carry(sums: &mut [Lanes], remainders: &mut [Lanes], step: f64) {
     for (sums, remainders) in sums.iter_mut().zip(remainders) {
@@ -397,7 +423,8 @@ fn carry(sums: &mut [Lanes], remainders: &mut [Lanes], step: f64) {
     }
 }
 
-/// Adding this to a number of at most 2^51 leaves no bits for a fraction, so that taking it off again rounds the number.
+/// Adding this to a number of at most 2^51 leaves no bits for a fraction, so that taking it off
+/// again rounds the number.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
 
 /// To how many bits coordinates are rounded to find the length of a vector.
@@ -405,10 +432,12 @@ const fn length_bits(coordinates: usize) -> u32 {
     (53 - coordinates.next_power_of_two().trailing_zeros()) / 2 - 1
 }
 
-/// How long vectors are, from their coordinates rounded up to a few bits, whose squares add up exactly.
+/// How long vectors are, from their coordinates rounded up to a few bits, whose squares add up
+/// exactly.
 ///
-/// With `B = (53 - log2 p) / 2 - 1` bits the largest coordinate is scaled by a power of two to below 2^B. A rounded one is at most `2^B + 1`, and
-/// `p (2^B + 1)^2 <= 2^53`. Every step is exact or one rounding of IEEE's, so that all instructions give the same bits.
+/// With `B = (53 - log2 p) / 2 - 1` bits the largest coordinate is scaled by a power of two to
+/// below 2^B. A rounded one is at most `2^B + 1`, and `p (2^B + 1)^2 <= 2^53`. Every step is exact
+/// or one rounding of IEEE's, so that all instructions give the same bits.
 #[inline(always)]
 fn lengths(vectors: &[Lanes]) -> Length {
     let mut most = [0.0; BLOCK_ROWS];
@@ -431,7 +460,8 @@ fn lengths(vectors: &[Lanes]) -> Length {
     Length { square, scale }
 }
 
-/// The power of two that takes a number of at most 2^52 to below 2^bits, and no smaller than need be; 1 for nothing.
+/// The power of two that takes a number of at most 2^52 to below 2^bits, and no smaller than need
+/// be; 1 for nothing.
 #[inline(always)]
 fn scale_below(most: f64, bits: u32) -> f64 {
     const ONE: u64 = 1.0f64.to_bits();
@@ -504,14 +534,18 @@ pub(crate) struct Around<'a> {
 /// Room for rounding in comparisons; far more than `f64` needs.
 const SLACK: f64 = 1e-9;
 
-/// Which persons of a group are sure all over a region to be within the clip with no residual saturated, and which may not be; a bit for each. Those without
-/// anything, who contribute nothing, are neither.
+/// Which persons of a group are sure all over a region to be within the clip with no residual
+/// saturated, and which may not be; a bit for each. Those without anything, who contribute nothing,
+/// are neither.
 ///
 /// # Guarantee
-/// A person's `v` is affine in the parameters where no residual saturates, with slope `A = sum_i X_i X_i'`, so that within a radius `D` of a point it moves by at most
-/// `||A||_F D`, and between two points it is no longer than at one of them. [`UnitGradients::is_within`] judges a length that is rounded up: with `p` coordinates
-/// of `B` bits by at most `1.5 sqrt(p)` where the largest is `2^(B-1)` or more, that is by at most `3 sqrt(p) / 2^B` of the length. Remainders of a step
-/// add at most [`REMAINDERS`] at the end of the region and here. A residual moves by at most `||X_i|| D`, and `||X_i||^2 <= ||A||_F`.
+/// A person's `v` is affine in the parameters where no residual saturates, with slope
+/// `A = sum_i X_i X_i'`, so that within a radius `D` of a point it moves by at most `||A||_F D`,
+/// and between two points it is no longer than at one of them. [`UnitGradients::is_within`] judges
+/// a length that is rounded up: with `p` coordinates of `B` bits by at most `1.5 sqrt(p)` where the
+/// largest is `2^(B-1)` or more, that is by at most `3 sqrt(p) / 2^B` of the length. Remainders of
+/// a step add at most [`REMAINDERS`] at the end of the region and here. A residual moves by at most
+/// `||X_i|| D`, and `||X_i||^2 <= ||A||_F`.
 pub(crate) fn surely_within(
     kernel: Kernel,
     (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]),
@@ -541,7 +575,8 @@ pub(crate) fn surely_within(
     (within, open)
 }
 
-/// The sum over persons of `floor(||c||^2 / 2^shift)`, `c` the clipped sum at `theta`, with the shift of [`Clip::square_shift`].
+/// The sum over persons of `floor(||c||^2 / 2^shift)`, `c` the clipped sum at `theta`, with the
+/// shift of [`Clip::square_shift`].
 pub(crate) fn unit_square_sum<'a>(
     kernel: Kernel,
     groups: impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])>,
@@ -568,7 +603,8 @@ pub(crate) fn number_sum(
     i128::from(integer(numbers.iter().sum()))
 }
 
-/// The sum over the persons of a group of the mean of a number over the rows of each, cut: whole numbers of at most 2^20.
+/// The sum over the persons of a group of the mean of a number over the rows of each, cut: whole
+/// numbers of at most 2^20.
 pub(crate) fn unit_number_sum(
     kernel: Kernel,
     group: Group<'_>,
@@ -604,10 +640,11 @@ pub(crate) fn clipped_units<'a>(
     counts.sum()
 }
 
-/// `||A||_F^2` for each person of a group, `A = sum_i X_i X_i'`, exactly; at the end of `u128` where it is beyond.
+/// `||A||_F^2` for each person of a group, `A = sum_i X_i X_i'`, exactly; at the end of `u128`
+/// where it is beyond.
 ///
-/// The products of all pairs of rows have the same sum of squares as those of all pairs of columns, since `tr (X'X)^2 = tr (XX')^2`: the fewer
-/// are taken.
+/// The products of all pairs of rows have the same sum of squares as those of all pairs of columns,
+/// since `tr (X'X)^2 = tr (XX')^2`: the fewer are taken.
 pub(crate) fn frobenius_sq(kernel: Kernel, group: Group<'_>) -> [u128; BLOCK_ROWS] {
     kernel.run(FrobeniusWork(group))
 }
@@ -679,7 +716,8 @@ mod tests {
         f64::from(rng.next_u32() % (2 * most + 1)) - f64::from(most)
     }
 
-    /// A direction in which a person's vector grows: the product of their rows with it, or with what it becomes under `A`.
+    /// A direction in which a person's vector grows: the product of their rows with it, or with
+    /// what it becomes under `A`.
     fn steepest(group: Group<'_>, lane: usize, from: &[f64]) -> Vec<f64> {
         let rows = group.rows_of(lane);
         let mut direction = from.to_vec();
@@ -695,8 +733,9 @@ mod tests {
         direction
     }
 
-    /// Whoever is sure is within the clip, with no residual saturated, wherever in the region one looks, also in the direction in which their vector grows
-    /// most. Clips are set about where the bound ends.
+    /// Whoever is sure is within the clip, with no residual saturated, wherever in the region one
+    /// looks, also in the direction in which their vector grows most. Clips are set about where the
+    /// bound ends.
     #[test]
     fn who_is_sure_is_within_the_clip_all_over_the_region() {
         let kernel = Kernel::best();

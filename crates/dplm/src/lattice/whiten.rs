@@ -1,12 +1,14 @@
 //! Rows re-encoded through a released matrix.
 //!
-//! With `P` on a dyadic grid, `z = P'x` is an exact integer in `f64`: cells are below 2^19, the entries of `P` are whole numbers below
-//! `2^(34 - log2 p)`, so every sum stays below 2^53. It is then rounded to the lattice of cells once. What a row becomes
-//! depends on that row and on released numbers only, and it is the same on any machine: each claim about rows holds for
+//! With `P` on a dyadic grid, `z = P'x` is an exact integer in `f64`: cells are below 2^19, the
+//! entries of `P` are whole numbers below `2^(34 - log2 p)`, so every sum stays below 2^53. It is
+//! then rounded to the lattice of cells once. What a row becomes depends on that row and on
+//! released numbers only, and it is the same on any machine: each claim about rows holds for
 //! re-encoded rows.
 //!
-//! The response stays as it is, or is made in the same way, of all cells and of the response before: a column that is
-//! regressed on others is a response, and so is what a released fit leaves of one.
+//! The response stays as it is, or is made in the same way, of all cells and of the response
+//! before: a column that is regressed on others is a response, and so is what a released fit leaves
+//! of one.
 
 use faer::{Mat, MatRef};
 
@@ -25,10 +27,12 @@ const EXACT_BITS: u32 = 53;
 const FINEST_BITS: i32 = 60;
 /// The grid of no finite matrix is finer or coarser.
 const MOST_UNIT_BITS: i32 = 1020;
-/// Blocks that are re-encoded together in place: what they become stays in the second-level cache until it is copied back.
+/// Blocks that are re-encoded together in place: what they become stays in the second-level cache
+/// until it is copied back.
 const IN_PLACE: usize = 16;
 
-/// A released change of coordinates `z = P'x`, rounded to a dyadic grid. What is computed with is the rounded matrix.
+/// A released change of coordinates `z = P'x`, rounded to a dyadic grid. What is computed with is
+/// the rounded matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Whitening {
     /// Cells of a row before, and coordinates after.
@@ -36,13 +40,16 @@ pub struct Whitening {
     outputs: usize,
     /// Column by column: column k holds the weights of `z_k`, as whole numbers of `1 / unit`.
     integers: Vec<f64>,
-    /// The weights of the new response likewise, the last of them that of the response before, if it does not stay.
+    /// The weights of the new response likewise, the last of them that of the response before, if
+    /// it does not stay.
     response: Option<Vec<f64>>,
     /// How many steps of the grid make 1: a power of two.
     unit: f64,
-    /// Where the variance of a binary response is taken, by whose root each row is multiplied afterwards.
+    /// Where the variance of a binary response is taken, by whose root each row is multiplied
+    /// afterwards.
     tilt: Option<Tilt>,
-    /// How long a row may be afterwards, in units of the lattice: longer ones are shortened, and their responses with them.
+    /// How long a row may be afterwards, in units of the lattice: longer ones are shortened, and
+    /// their responses with them.
     length: Option<u64>,
 }
 
@@ -54,13 +61,14 @@ struct Tilt {
 }
 
 impl Whitening {
-    /// Puts a matrix, one column for each new coordinate, on the finest grid on which `P'x` is exact for any row. Entries that are not
-    /// finite become 0.
+    /// Puts a matrix, one column for each new coordinate, on the finest grid on which `P'x` is
+    /// exact for any row. Entries that are not finite become 0.
     pub fn new(matrix: MatRef<'_, f64>) -> Whitening {
         Whitening::of(matrix, None)
     }
 
-    /// The same with another response: these weights of the cells, and the last of the response before.
+    /// The same with another response: these weights of the cells, and the last of the response
+    /// before.
     pub fn with_response(matrix: MatRef<'_, f64>, weights: &[f64]) -> Whitening {
         assert_eq!(weights.len(), matrix.nrows() + 1, "a weight for each cell of a row");
         Whitening::of(matrix, Some(weights))
@@ -86,8 +94,8 @@ impl Whitening {
         }
     }
 
-    /// The same, after which each row is multiplied by the root of its response's variance at a point, and cut towards zero: second moments are
-    /// then the curvature of the likelihood there.
+    /// The same, after which each row is multiplied by the root of its response's variance at a
+    /// point, and cut towards zero: second moments are then the curvature of the likelihood there.
     #[must_use]
     pub fn tilted(self, theta: Theta, lattice: &Lattice) -> Whitening {
         Whitening { tilt: Some(Tilt { theta, theta_unit: lattice.theta_unit() }), ..self }
@@ -98,8 +106,9 @@ impl Whitening {
         self.tilt.as_ref().map(|tilt| (&tilt.theta, tilt.theta_unit))
     }
 
-    /// The same, after which no row is longer than this many units of the lattice: a longer one is multiplied by what shortens it, and so is its
-    /// response. That is a weight for its products which depends on the row's cells alone, and not on its response.
+    /// The same, after which no row is longer than this many units of the lattice: a longer one is
+    /// multiplied by what shortens it, and so is its response. That is a weight for its products
+    /// which depends on the row's cells alone, and not on its response.
     #[must_use]
     pub fn shortened_to(self, length: Option<u64>) -> Whitening {
         Whitening { length, ..self }
@@ -110,7 +119,8 @@ impl Whitening {
         self.length
     }
 
-    /// A matrix by its whole numbers, column by column, those of a new response, and their grid, where sums are exact for any row.
+    /// A matrix by its whole numbers, column by column, those of a new response, and their grid,
+    /// where sums are exact for any row.
     pub(crate) fn of_integers(
         inputs: usize,
         outputs: usize,
@@ -162,7 +172,8 @@ impl Whitening {
         Mat::from_fn(self.inputs, self.outputs, |j, k| self.integers[k * self.inputs + j] / self.unit)
     }
 
-    /// Whether rows stay as they are: cells are whole numbers below 2^19, which `x unit / unit` leaves alone.
+    /// Whether rows stay as they are: cells are whole numbers below 2^19, which `x unit / unit`
+    /// leaves alone.
     pub(crate) fn is_identity(&self) -> bool {
         let is_unit = |(place, &entry): (usize, &f64)| {
             entry == if place % self.inputs == place / self.inputs { self.unit } else { 0.0 }
@@ -184,7 +195,8 @@ impl Whitening {
         kernel.run(EncodeWork { whitening: self, cells, encoded });
     }
 
-    /// Re-encodes blocks where they are, a few at a time: there are no more coordinates after than before, so that none is overwritten before it is read.
+    /// Re-encodes blocks where they are, a few at a time: there are no more coordinates after than
+    /// before, so that none is overwritten before it is read.
     pub(crate) fn encode_in_place(&self, kernel: Kernel, mut cells: Vec<f32>) -> Vec<f32> {
         assert!(self.outputs <= self.inputs, "no more coordinates than there were");
         let (together, mut encoded, mut done) = (IN_PLACE * RowBlock::len_for(self.inputs), Vec::new(), 0);
@@ -214,7 +226,8 @@ impl Work for EncodeWork<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        // Coordinates that are worked out together, and for how many vectors of rows: as many sums as the registers hold.
+        // Coordinates that are worked out together, and for how many vectors of rows: as many sums
+        // as the registers hold.
         if S::PARTS == 1 { self.blocks::<S, 6, 4>(simd) } else { self.blocks::<S, 6, 1>(simd) }
     }
 }
@@ -252,7 +265,8 @@ impl EncodeWork<'_> {
         }
     }
 
-    /// The weights of coordinates that are worked out together, cell by cell; zeros for coordinates beyond the last.
+    /// The weights of coordinates that are worked out together, cell by cell; zeros for coordinates
+    /// beyond the last.
     #[inline(always)]
     fn rules<const TOGETHER: usize>(&self) -> Vec<[f64; TOGETHER]> {
         let Whitening { inputs, ref integers, ref response, .. } = *self.whitening;
@@ -304,7 +318,8 @@ impl EncodeWork<'_> {
 }
 
 impl Tilt {
-    /// Multiplies the cells of a block, but not its responses. A rule about one row, which makes none longer.
+    /// Multiplies the cells of a block, but not its responses. A rule about one row, which makes
+    /// none longer.
     #[inline(always)]
     fn apply<S: Simd>(&self, simd: S, block: &mut [f32]) {
         let variances = Block(block).expected(simd, &self.theta, self.theta_unit, &mut Ahead::new(&[], 0)).variances();
@@ -317,8 +332,8 @@ impl Tilt {
     }
 }
 
-/// Shortens the rows of a block that are longer than `length`, each with its response by one factor. Squared norms are exact: cells are below 2^19 and
-/// there are fewer than 2^15 of them.
+/// Shortens the rows of a block that are longer than `length`, each with its response by one
+/// factor. Squared norms are exact: cells are below 2^19 and there are fewer than 2^15 of them.
 fn shorten(block: &mut [f32], length: u64) {
     let features = block.len() / BLOCK_ROWS - 1;
     let mut norms_sq = [0.0; BLOCK_ROWS];
@@ -365,8 +380,8 @@ mod tests {
         }
     }
 
-    /// A square matrix with entries of about a scale, weights of a new response where there is one, and rows of cells with a
-    /// response at the end.
+    /// A square matrix with entries of about a scale, weights of a new response where there is one,
+    /// and rows of cells with a response at the end.
     fn matrices_and_rows() -> impl Strategy<Value = (Mat<f64>, Option<Vec<f64>>, Vec<Vec<i64>>)> {
         let sized = (1..18usize, prop_oneof![Just(0.01), Just(1.0), Just(40.0)]);
         sized.prop_flat_map(|(size, scale)| {
@@ -406,7 +421,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(50))]
-        /// Short rows stay as they are; a long one becomes as long as it may be, up to the cutting of cells, and its response goes with it.
+        /// Short rows stay as they are; a long one becomes as long as it may be, up to the cutting
+        /// of cells, and its response goes with it.
         #[test]
         fn long_rows_are_shortened_with_their_responses((matrix, _, rows) in matrices_and_rows(), length in 1u64..1 << 20) {
             let (size, whitening) = (matrix.nrows(), Whitening::new(matrix.as_ref()));

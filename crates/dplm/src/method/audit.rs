@@ -1,7 +1,9 @@
-//! Whole fits on neighbouring tables: along every path the releases together cost no more than their budget.
+//! Whole fits on neighbouring tables: along every path the releases together cost no more than
+//! their budget.
 //!
-//! This is the guarantee that is printed, of the program that runs: every question of every method, those that depend on earlier answers too,
-//! with the claims that set their noise; for rows, for persons, for weighted rows, and for groups, of which a unit may leave one and come into another.
+//! This is the guarantee that is printed, of the program that runs: every question of every method,
+//! those that depend on earlier answers too, with the claims that set their noise; for rows, for
+//! persons, for weighted rows, and for groups, of which a unit may leave one and come into another.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -19,7 +21,8 @@ const UNITS: usize = 400;
 const RHO: f64 = 3.0;
 const FORMULA: &str = "y[-4..4] ~ a[-2..2] + b[0..10] + g{u,v,w}";
 
-/// Rows as hostile as cells can be, and rows that are not: at the bounds, in corners where columns agree, missing.
+/// Rows as hostile as cells can be, and rows that are not: at the bounds, in corners where columns
+/// agree, missing.
 const OTHERS: [&str; 8] = [
     "4,2,10,w,9",
     "-4,-2,0,w,9",
@@ -66,12 +69,14 @@ impl Kind {
         (0..UNITS).map(|unit| (0..rows(unit)).map(|_| format!("{},{}", row(rng), group(unit))).collect()).collect()
     }
 
-    /// A unit of this row in a group, or of several like it: what is as hostile as rows can be is more so four times.
+    /// A unit of this row in a group, or of several like it: what is as hostile as rows can be is
+    /// more so four times.
     fn unit(self, row: &str, group: &str) -> Unit {
         vec![format!("{row},{group}"); if self.persons { 4 } else { 1 }]
     }
 
-    /// Units in the place of one in the group `n`: in that group, and where there are groups in the other, in none, and with rows in both.
+    /// Units in the place of one in the group `n`: in that group, and where there are groups in the
+    /// other, in none, and with rows in both.
     fn others(self, rows: &[&str]) -> Vec<Unit> {
         let groups: &[&str] = if self.grouped { &["n", "s", "q"] } else { &["n"] };
         let of_row = |row: &&str| groups.iter().map(|group| self.unit(row, group)).collect::<Vec<Unit>>();
@@ -176,7 +181,8 @@ fn no_neighbour_costs_more_than_the_budget() {
             for method in kind.methods(neighbours) {
                 let loss = largest_loss(|units, seed| kind.fit(units, method.as_ref(), seed), &units, others);
                 assert!(loss <= 1.0, "{kind:?}, {}, {neighbours:?}: {loss} of the budget", method.name());
-                // A clipped gradient at full length in every step costs a good part of the budget, so that a claim too small by half would show.
+                // A clipped gradient at full length in every step costs a good part of the budget,
+                // so that a claim too small by half would show.
                 assert!(loss > 0.15, "{kind:?}, {}, {neighbours:?}: only {loss} of the budget", method.name());
             }
         }

@@ -70,15 +70,18 @@ pub struct Plan {
     descent: Descent,
 }
 
-/// A forecast takes the coefficients to be at this distance from zero, in standardised units: the paper's unit sphere.
+/// A forecast takes the coefficients to be at this distance from zero, in standardised units: the
+/// paper's unit sphere.
 const SIGNAL: f64 = 1.0;
 
 /// The paper's burn-in.
 const BURN_IN: u32 = 20;
 
-/// A step is stable where it is less than twice the inverse of the largest curvature, and noise grows along it the faster the closer it is.
+/// A step is stable where it is less than twice the inverse of the largest curvature, and noise
+/// grows along it the faster the closer it is.
 const MOST_OF_CURVATURE: f64 = 1.5;
-/// Where eigenvalues are this many times what noise moves them by, the weakest of columns that are not correlated are found.
+/// Where eigenvalues are this many times what noise moves them by, the weakest of columns that are
+/// not correlated are found.
 const CLEAR_CURVATURE: f64 = 3.0;
 
 impl Config {
@@ -104,7 +107,8 @@ impl Config {
         let step_size = step_size.unwrap_or(scale.step_size);
         let best = scale.best_setting(rows, request.rho.to_f64(), request.neighbours, step_size)?;
         let clip = clip.unwrap_or(best.gamma * scale.rows.sqrt());
-        // A longer run has noisier steps and forgets its start sooner, so the noise of a short one is on the safe side.
+        // A longer run has noisier steps and forgets its start sooner, so the noise of a short one
+        // is on the safe side.
         let lambda = noise_sd(rows, clip, request.batches, request.neighbours, request.rho.to_f64());
         let steps =
             steps.unwrap_or_else(|| auto_steps(&request, best.steps, |m| scale.steps_between(m, step_size, lambda)));
@@ -189,8 +193,9 @@ fn shares(request: &Request, rows: u64, features: usize, clip: f64, error_sd: f6
 
 /// What public facts about the columns say of sizes, in standardised units.
 ///
-/// A person with k rows is as a row of `sqrt k` times the length: gradients are `sqrt k` times as long where errors are independent, the curvature is k
-/// times as large, and a step is that much shorter. In parameters `sqrt k theta` everything is as it is for rows.
+/// A person with k rows is as a row of `sqrt k` times the length: gradients are `sqrt k` times as
+/// long where errors are independent, the curvature is k times as large, and a step is that much
+/// shorter. In parameters `sqrt k theta` everything is as it is for rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scaling {
     features: usize,
@@ -200,14 +205,16 @@ struct Scaling {
     bounded: bool,
     /// Whether rows are weighted; weights are taken to be about 1 on average.
     weighted: bool,
-    /// The norm of a typical row, or of a person's rows together: at their bounds where there are bounds, else of unit variances.
+    /// The norm of a typical row, or of a person's rows together: at their bounds where there are
+    /// bounds, else of unit variances.
     row_norm: f64,
     /// The norm rows are shrunk to when the curvature is released.
     radius: f64,
-    /// The standard deviation of the errors: 1 for a standard response; a bounded one is scaled to -1 to 1 and taken to have 1/4.
+    /// The standard deviation of the errors: 1 for a standard response; a bounded one is scaled to
+    /// -1 to 1 and taken to have 1/4.
     error_sd: f64,
-    /// The paper's 1/4, or less where bounds allow a curvature for which that would not be stable: the largest eigenvalue of
-    /// the second moments is at most the largest squared norm of a row.
+    /// The paper's 1/4, or less where bounds allow a curvature for which that would not be stable:
+    /// the largest eigenvalue of the second moments is at most the largest squared norm of a row.
     step_size: f64,
 }
 
@@ -227,7 +234,8 @@ impl Scaling {
         }
     }
 
-    /// The clip and the number of steps that public numbers recommend for the population, as for rows.
+    /// The clip and the number of steps that public numbers recommend for the population, as for
+    /// rows.
     fn best_setting(
         &self,
         rows: u64,
@@ -244,13 +252,15 @@ impl Scaling {
         setting.with_best_clip_and_steps()
     }
 
-    /// The steps between estimates that the coverage theorem asks for, where columns are as well scaled as the formula says.
+    /// The steps between estimates that the coverage theorem asks for, where columns are as well
+    /// scaled as the formula says.
     fn steps_between(&self, batches: u32, step_size: f64, noise_sd: f64) -> u32 {
         let (step_size, noise_sd) = (step_size * self.rows, noise_sd / self.rows.sqrt());
         steps_between(self.error_sd, batches, self.features, step_size, noise_sd)
     }
 
-    /// The largest eigenvalue that the curvature can have: its trace is at most the mean of the squared norms of rows.
+    /// The largest eigenvalue that the curvature can have: its trace is at most the mean of the
+    /// squared norms of rows.
     fn largest_curvature(&self) -> f64 {
         self.row_norm.powi(2)
     }
@@ -261,7 +271,8 @@ impl Scaling {
     }
 }
 
-/// The recommended steps for Newton; for the paper's intervals, what the coverage theorem asks for between estimates.
+/// The recommended steps for Newton; for the paper's intervals, what the coverage theorem asks for
+/// between estimates.
 fn auto_steps(request: &Request, best: u32, between: impl Fn(u32) -> u32) -> u32 {
     let batches = request.batches;
     match intervals_by(request) {
@@ -355,8 +366,8 @@ impl Plan {
     /// The plan in numbers, for columns of unit variance that are not correlated.
     ///
     /// # Errors
-    /// When columns have bounds: how far they spread within them decides how fast the descent is; and
-    /// where rows are weighted or persons have several.
+    /// When columns have bounds: how far they spread within them decides how fast the descent is;
+    /// and where rows are weighted or persons have several.
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         let Scaling { features, bounded, .. } = self.scale;
         if bounded || design.weights().is_some() || self.request.has_several_rows() || !assumed.is_white() {
@@ -417,7 +428,8 @@ impl Plan {
         warnings
     }
 
-    /// Refuses Newton intervals whose curvature would drown: every coefficient would come out as not identified.
+    /// Refuses Newton intervals whose curvature would drown: every coefficient would come out as
+    /// not identified.
     ///
     /// # Errors
     /// When intervals are wanted and there would be none.
@@ -428,7 +440,8 @@ impl Plan {
         }
         let Scaling { features, bounded, .. } = self.scale;
         let (rows, rho) = (self.rows, self.request.rho);
-        // Columns with bounds have curvatures far below the largest one, which the automatic method finds its way around.
+        // Columns with bounds have curvatures far below the largest one, which the automatic method
+        // finds its way around.
         let (enough, with_auto) = match bounded {
             true => (enough_for_intervals(features, rows, rho), true),
             false => (Enough::times(CLEAR_CURVATURE * drowned, rows, rho), false),
@@ -437,15 +450,17 @@ impl Plan {
         Err(ConfigError::NoIntervals { features, rows, enough, with_auto })
     }
 
-    /// The noise of the curvature, over what hides every direction. Of columns of unit variance that is noise that moves eigenvalues by as much as
-    /// they are, since correlated columns then look like others; of columns with bounds it is noise on each entry as large as the largest eigenvalue
-    /// there can be, above which none stands but by chance.
+    /// The noise of the curvature, over what hides every direction. Of columns of unit variance
+    /// that is noise that moves eigenvalues by as much as they are, since correlated columns then
+    /// look like others; of columns with bounds it is noise on each entry as large as the largest
+    /// eigenvalue there can be, above which none stands but by chance.
     fn drowned(&self) -> f64 {
         let (Scaling { features, bounded, rows, .. }, noise) = (self.scale, self.curvature_noise());
         if bounded { noise / self.scale.largest_curvature() } else { edge(features, noise) / rows }
     }
 
-    /// The standard deviation of the noise on a diagonal entry of the released curvature, `sqrt(delta_sq / (2 rho))` over rows.
+    /// The standard deviation of the noise on a diagonal entry of the released curvature,
+    /// `sqrt(delta_sq / (2 rho))` over rows.
     fn curvature_noise(&self) -> f64 {
         let rho = self.request.rho.share(self.shares.curvature).to_f64();
         matrix_noise_sd(self.rows, self.scale.radius.powi(2), self.request.neighbours, rho)
@@ -462,7 +477,8 @@ impl Plan {
         }
     }
 
-    /// The standard error that noise alone gives a coefficient of a column of unit variance: `lambda / sqrt(T)` over the rows of a person.
+    /// The standard error that noise alone gives a coefficient of a column of unit variance:
+    /// `lambda / sqrt(T)` over the rows of a person.
     fn noise_of_estimate(&self) -> f64 {
         self.summary().noise_sd / self.scale.rows / (f64::from(self.steps) * f64::from(self.runs)).sqrt()
     }
@@ -525,7 +541,8 @@ impl Plan {
         Ok(released.with_clip(self.clip / self.scale.typical_gradient()))
     }
 
-    /// Whether the curvature, as far as it was released, is too large for the steps: the iterates then run to and fro across what gradients are linear in.
+    /// Whether the curvature, as far as it was released, is too large for the steps: the iterates
+    /// then run to and fro across what gradients are linear in.
     fn overshoots(&self, curvature: &Curvature) -> Option<Warning> {
         let step_size = MOST_OF_CURVATURE / curvature.largest();
         (self.step_size > step_size).then_some(Warning::Overshoots { step_size })

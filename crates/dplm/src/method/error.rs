@@ -165,7 +165,8 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
-    /// Controls that no budget of this size can tell apart, or too few rows for the coefficients themselves.
+    /// Controls that no budget of this size can tell apart, or too few rows for the coefficients
+    /// themselves.
     #[error(
         "the budget is too small to tell {controls} controls apart on {rows} {units}, and so for any coefficient of interest: {enough} would do, or fewer controls",
         rows = grouped(*rows),
@@ -401,7 +402,8 @@ impl Advised for ConfigError {
     }
 }
 
-/// Terms that were to be kept cannot be told from noise; that was found out by releases, which are spent.
+/// Terms that were to be kept cannot be told from noise; that was found out by releases, which are
+/// spent.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{} cannot stay in the model at this budget: {}; what showed it is spent", listed(.columns), causes(.columns))]
 pub struct NotKeptError {

@@ -46,7 +46,8 @@ pub enum Asks {
     },
 }
 
-/// What accuracy to expect, from public numbers only: the rules are those of the method that would run.
+/// What accuracy to expect, from public numbers only: the rules are those of the method that would
+/// run.
 ///
 /// # Errors
 /// When the question makes no sense, or the fit would be refused.
@@ -62,8 +63,8 @@ pub fn forecast_for(asked: &Asked, schema: &Schema, question: &Question) -> Resu
     forecast_among(asked, Some(schema), question, question.rows)
 }
 
-/// As [`forecast_for`], of each of several groups of a table whose sizes are public. The rows of each
-/// are taken to be as those of the table.
+/// As [`forecast_for`], of each of several groups of a table whose sizes are public. The rows of
+/// each are taken to be as those of the table.
 ///
 /// # Errors
 /// As [`forecast_for`], for each group: the others are fitted all the same.

@@ -1,9 +1,12 @@
 //! Ways to fit, each in a file or a folder of its own.
 //!
-//! A method is what is asked of it (a [`Method`]), then a checked plan of public numbers (a [`Plan`]), then an [`Outcome`] of released ones.
-//! The two here are what the paper is about. To add another, write its file in the crate `dplm-methods`, with these two traits and an [`Entry`],
-//! and add that entry to the list there: the command line, Python, the ledger and the experiments find it. A method asks [`Rows`] and opens what
-//! they answer by [`release`](crate::privacy::release); [`NoisyMatrix`] and [`Descent`](crate::descend::Descent) do both for the usual questions.
+//! A method is what is asked of it (a [`Method`]), then a checked plan of public numbers (a
+//! [`Plan`]), then an [`Outcome`] of released ones. The two here are what the paper is about. To
+//! add another, write its file in the crate `dplm-methods`, with these two traits and an [`Entry`],
+//! and add that entry to the list there: the command line, Python, the ledger and the experiments
+//! find it. A method asks [`Rows`] and opens what they answer by
+//! [`release`](crate::privacy::release); [`NoisyMatrix`] and [`Descent`](crate::descend::Descent)
+//! do both for the usual questions.
 
 mod error;
 mod request;

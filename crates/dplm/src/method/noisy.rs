@@ -11,7 +11,8 @@ use crate::{
     rows::{ClippedRows, OuterSum, Rows},
 };
 
-/// A released symmetric matrix and the standard deviation of the noise on its diagonal; off it the noise is smaller by `sqrt 2`.
+/// A released symmetric matrix and the standard deviation of the noise on its diagonal; off it the
+/// noise is smaller by `sqrt 2`.
 #[derive(Clone, Debug)]
 pub struct NoisyMatrix {
     /// The mean over rows, with its noise.
@@ -21,7 +22,8 @@ pub struct NoisyMatrix {
 }
 
 impl NoisyMatrix {
-    /// Releases the mean over rows of the outer products that `outer` describes; `unit` is one standardised unit of a vector.
+    /// Releases the mean over rows of the outer products that `outer` describes; `unit` is one
+    /// standardised unit of a vector.
     ///
     /// # Errors
     /// When rows cannot be read or the noise does not fit.
@@ -62,20 +64,22 @@ impl NoisyMatrix {
         Ok(NoisyMatrix::of(&noisy, size, unit, rows))
     }
 
-    /// The mean over `rows` of a released sum of so many rows and columns, its upper triangle column by column; `unit` is one standardised unit of
-    /// a vector.
+    /// The mean over `rows` of a released sum of so many rows and columns, its upper triangle
+    /// column by column; `unit` is one standardised unit of a vector.
     pub fn of(noisy: &Noisy, size: usize, unit: f64, rows: u64) -> NoisyMatrix {
         let mean = |value: f64| value / (unit * unit) / rows as f64;
         let entry = |j: usize, k: usize| mean(noisy.values[j.max(k) * (j.max(k) + 1) / 2 + j.min(k)] as f64);
         NoisyMatrix { mean: Mat::from_fn(size, size, entry), noise_sd: mean(noisy.sigma[0] as f64) }
     }
 
-    /// The largest eigenvalue that noise alone makes, `s sqrt(2p)`: the edge of Wigner's semicircle.
+    /// The largest eigenvalue that noise alone makes, `s sqrt(2p)`: the edge of Wigner's
+    /// semicircle.
     pub fn edge(&self) -> f64 {
         self.noise_sd * (2.0 * self.mean.nrows() as f64).sqrt()
     }
 
-    /// `(M + ridge I)^-1 v`. A direction in which the noise leaves nothing positive is taken to be as large as the noise.
+    /// `(M + ridge I)^-1 v`. A direction in which the noise leaves nothing positive is taken to be
+    /// as large as the noise.
     pub fn solve(&self, ridge: f64, right: &[f64]) -> Vec<f64> {
         let size = self.mean.nrows();
         let raised = Mat::from_fn(size, size, |i, j| self.mean[(i, j)] + if i == j { ridge } else { 0.0 });
@@ -97,9 +101,9 @@ pub fn solve_floored(matrix: &Mat<f64>, right: &Mat<f64>, floor: f64) -> Mat<f64
     vectors * scaled
 }
 
-/// Releases what the draw of the rows adds to the mean gradient: `(1/n) sum ||clipped gradient||^2` at `theta`.
-/// Where persons have several rows, whose errors may be alike, or rows are weighted, it is the whole covariance, which has another shape than the
-/// curvature then.
+/// Releases what the draw of the rows adds to the mean gradient: `(1/n) sum ||clipped gradient||^2`
+/// at `theta`. Where persons have several rows, whose errors may be alike, or rows are weighted, it
+/// is the whole covariance, which has another shape than the curvature then.
 ///
 /// # Errors
 /// When rows cannot be read or the noise does not fit.

@@ -38,7 +38,8 @@ pub struct Outcome {
     pub(crate) quality: Option<Quality>,
     /// Average marginal effects, of a binary response.
     pub marginal_effects: Vec<MarginalEffect>,
-    /// What the intervals are for: what was asked for, or the robust coefficients where a released test shows that clipping bends the fit.
+    /// What the intervals are for: what was asked for, or the robust coefficients where a released
+    /// test shows that clipping bends the fit.
     pub target: Target,
 }
 
@@ -67,7 +68,8 @@ impl Outcome {
         }
     }
 
-    /// Whether a coefficient is that of a control, which is in the model and not estimated for a reader.
+    /// Whether a coefficient is that of a control, which is in the model and not estimated for a
+    /// reader.
     pub(crate) fn is_control(&self, name: &str) -> bool {
         let is_left_out = self.left_out.iter().any(|one| one.name == name);
         self.focus.as_ref().is_some_and(|focus| !is_left_out && focus.coefficients.iter().all(|one| one != name))
@@ -112,8 +114,9 @@ impl Outcome {
         Ok(Outcome { coefficients, inference: Some(inference), ..self })
     }
 
-    /// The coefficients that predictions are made with; see [`Fit::predictor`](crate::Fit::predictor). Where nothing was released for intervals
-    /// and nothing is identified, which a fit is refused for beforehand, those of the late iterates.
+    /// The coefficients that predictions are made with; see
+    /// [`Fit::predictor`](crate::Fit::predictor). Where nothing was released for intervals and
+    /// nothing is identified, which a fit is refused for beforehand, those of the late iterates.
     pub fn predictor(&self, design: &Design) -> Vec<f64> {
         let found = predictor(&self.coefficients, self.inference.as_ref(), design);
         match self.trajectories.first().filter(|_| self.inference.is_none()) {

@@ -1,4 +1,5 @@
-//! The methods of the library, and which of them is used when none is asked for. Other crates have methods too: [`find`] takes their lists.
+//! The methods of the library, and which of them is used when none is asked for. Other crates have
+//! methods too: [`find`] takes their lists.
 
 use super::{ConfigError, IntervalMethod, Method, Purpose, Request, Tuning, auto, dpgd};
 use crate::{
@@ -19,7 +20,8 @@ pub struct Entry {
     pub intervals: &'static [IntervalMethod],
     /// Whether the clip, the steps and their size may be given.
     pub tunable: bool,
-    /// Whether asking for it by name says that columns without bounds are centred and of about unit variance.
+    /// Whether asking for it by name says that columns without bounds are centred and of about unit
+    /// variance.
     pub assumes_standard: bool,
     /// How epsilon follows from its budget: exactly where everything it releases is Gaussian.
     pub conversion: Conversion,
@@ -53,7 +55,8 @@ impl std::str::FromStr for Entry {
     }
 }
 
-/// The method of this name, among the library's own and `others`: those of another crate, which the library need not know.
+/// The method of this name, among the library's own and `others`: those of another crate, which the
+/// library need not know.
 ///
 /// # Errors
 /// Lists the names there are.
@@ -64,7 +67,8 @@ pub fn find(name: &str, others: &[Entry]) -> Result<Entry, UnknownWord> {
 }
 
 impl Entry {
-    /// How epsilon follows from the budget of the method that is asked for; the library's own methods are all Gaussian.
+    /// How epsilon follows from the budget of the method that is asked for; the library's own
+    /// methods are all Gaussian.
     pub fn conversion_of(named: Option<Entry>) -> Conversion {
         named.map_or(Conversion::Exact, |entry| entry.conversion)
     }
@@ -72,7 +76,8 @@ impl Entry {
     /// Refuses what the method does not offer.
     ///
     /// # Errors
-    /// When parameters are set that the method finds itself, or intervals are asked for that it does not make.
+    /// When parameters are set that the method finds itself, or intervals are asked for that it
+    /// does not make.
     pub fn check(&self, request: &Request, tuning: &Tuning) -> Result<(), ConfigError> {
         let (method, interval) = (self.name, request.interval);
         if *tuning != Tuning::default() && !self.tunable {
@@ -96,15 +101,19 @@ impl Entry {
     }
 }
 
-/// The method asked for, or the first that suits, with what is asked of it. Everything that can be refused without rows is refused here.
+/// The method asked for, or the first that suits, with what is asked of it. Everything that can be
+/// refused without rows is refused here.
 ///
-/// A column with neither bounds nor levels is only fitted where the user said that it is centred and of about unit variance: by
-/// `standardised`, or by asking for the paper's method, which is for such columns. (A model file says it itself, by
-/// `standard = true`.) On any other column the budget would be spent on nonsense. The paper's intervals rest on the same assumption, and on columns
-/// that are hardly correlated, whatever bounds there are: nothing that they release shows it.
+/// A column with neither bounds nor levels is only fitted where the user said that it is centred
+/// and of about unit variance: by `standardised`, or by asking for the paper's method, which is for
+/// such columns. (A model file says it itself, by `standard = true`.) On any other column the
+/// budget would be spent on nonsense. The paper's intervals rest on the same assumption, and on
+/// columns that are hardly correlated, whatever bounds there are: nothing that they release shows
+/// it.
 ///
 /// # Errors
-/// When an option makes no sense, a column has no bounds, or the method asked for cannot do what is asked.
+/// When an option makes no sense, a column has no bounds, or the method asked for cannot do what is
+/// asked.
 pub fn choose(
     named: Option<Entry>,
     request: Request,

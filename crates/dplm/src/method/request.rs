@@ -14,14 +14,15 @@ use crate::{
     },
 };
 
-/// The delta of a budget given as epsilon alone, and the one at which epsilon is stated when nothing is asked.
+/// The delta of a budget given as epsilon alone, and the one at which epsilon is stated when
+/// nothing is asked.
 pub const DELTA: f64 = 1e-6;
 
 /// More steps than anyone needs.
 pub(super) const MOST_STEPS: u32 = 1_000_000;
 
-/// A budget as a person gives it: rho, or epsilon with delta, by the conversion that holds for the [method](super::Entry::conversion). Also gives
-/// the delta at which epsilon is stated.
+/// A budget as a person gives it: rho, or epsilon with delta, by the conversion that holds for the
+/// [method](super::Entry::conversion). Also gives the delta at which epsilon is stated.
 ///
 /// # Errors
 /// When there is no budget, more than one, or one that means nothing.
@@ -76,13 +77,15 @@ pub struct Request {
     pub burn_in: Option<u32>,
     /// Who is protected, where it is not each row: as the table was read.
     pub person: Option<Person>,
-    /// The coefficients of interest, where only some are: terms or coefficients, the others being controls.
+    /// The coefficients of interest, where only some are: terms or coefficients, the others being
+    /// controls.
     pub focus: Vec<String>,
     /// What is publicly known of the columns' means and covariances, for a method that whitens.
     pub moments: Option<Arc<Moments>>,
     /// Terms that must stay in the model, for a method that leaves some out.
     pub keep: Vec<String>,
-    /// Whether the rows are those of one of several groups that are fitted alike: noise on counts is then larger by `sqrt 2`.
+    /// Whether the rows are those of one of several groups that are fitted alike: noise on counts
+    /// is then larger by `sqrt 2`.
     pub one_of_groups: bool,
 }
 
@@ -107,7 +110,8 @@ impl Tuning {
 }
 
 impl Request {
-    /// The paper's defaults for a budget: replace-one neighbours, delta 1e-6, 95 % Newton intervals for the population.
+    /// The paper's defaults for a budget: replace-one neighbours, delta 1e-6, 95 % Newton intervals
+    /// for the population.
     pub fn new(rho: Rho) -> Request {
         Request {
             rho,
@@ -127,7 +131,8 @@ impl Request {
         }
     }
 
-    /// The budget at which noisy counts of a whole table are as precise as those that this one buys.
+    /// The budget at which noisy counts of a whole table are as precise as those that this one
+    /// buys.
     pub(super) fn worth_in_counts(&self, rho: f64) -> f64 {
         if self.one_of_groups && self.neighbours == Neighbours::ReplaceOne { rho / 2.0 } else { rho }
     }
@@ -142,7 +147,8 @@ impl Request {
         self.person.as_ref().is_some_and(|person| person.rows != Some(1))
     }
 
-    /// How many rows' worth a person is said to count, for methods whose parameters are public and scale with it; 1 where nothing is said.
+    /// How many rows' worth a person is said to count, for methods whose parameters are public and
+    /// scale with it; 1 where nothing is said.
     pub fn rows_per_person(&self) -> u32 {
         match &self.person {
             Some(person) if !person.counts_once => person.rows.unwrap_or(1),

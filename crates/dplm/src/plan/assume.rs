@@ -1,9 +1,10 @@
 //! What is assumed of columns before they are read: how far they spread within their public bounds.
 //!
-//! A budget buys so much precision in standard deviations of a column. What that is in the column's own units nobody can know without
-//! looking, so it is assumed, and said: a number fills its bounds as a bell does, three standard deviations to either side of the middle;
-//! levels are equally common; columns are not correlated; the errors have the spread of the response. Each can be replaced by what a code
-//! book or an earlier study says.
+//! A budget buys so much precision in standard deviations of a column. What that is in the column's
+//! own units nobody can know without looking, so it is assumed, and said: a number fills its bounds
+//! as a bell does, three standard deviations to either side of the middle; levels are equally
+//! common; columns are not correlated; the errors have the spread of the response. Each can be
+//! replaced by what a code book or an earlier study says.
 
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;
@@ -22,7 +23,8 @@ use crate::{
 const SPREADS_TO_BOUND: f64 = 3.0;
 /// Rows drawn to find the second moments: enough for them to be right to about one in a hundred.
 const DRAWS: usize = 20_000;
-/// Second moments this near to those of white rows are theirs: a few standard deviations of what the draws leave open.
+/// Second moments this near to those of white rows are theirs: a few standard deviations of what
+/// the draws leave open.
 const NEARLY: f64 = 0.1;
 /// The same draws in every plan.
 const SEED: u64 = 1;
@@ -39,7 +41,8 @@ pub enum Assumption {
         /// Its standard deviation.
         sd: f64,
     },
-    /// `region shares 0.5 0.3 0.2`, in the order of its levels; of two levels also `union share 0.2`, of the second.
+    /// `region shares 0.5 0.3 0.2`, in the order of its levels; of two levels also
+    /// `union share 0.2`, of the second.
     Shares {
         /// The column.
         column: String,
@@ -121,7 +124,8 @@ fn bare(name: &str) -> String {
 /// What is assumed of the rows of a design.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumed {
-    /// The second moments of the columns of the design matrix, in standardised units; none where they are those of white rows.
+    /// The second moments of the columns of the design matrix, in standardised units; none where
+    /// they are those of white rows.
     pub(crate) moments: Option<Mat<f64>>,
     /// The root mean square of the response, which is what a residual is where all coefficients are
     /// zero, and the standard deviation of the errors, in standardised units.
@@ -187,7 +191,8 @@ impl Assumed {
         }
         let drawn = Drawn::of(design, &laws, correlation);
         let usual_errors = match share_of_ones(design, &laws) {
-            // What the error of a coefficient of a logit is, times sqrt n, where outcomes vary alike in all rows.
+            // What the error of a coefficient of a logit is, times sqrt n, where outcomes vary
+            // alike in all rows.
             Some(share) => (share * (1.0 - share)).sqrt().recip(),
             None => drawn.response_sd * (1.0 - explained).sqrt(),
         };

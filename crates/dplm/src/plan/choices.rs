@@ -1,40 +1,50 @@
-//! What the automatic method's division of its budget rests on and no theory gives: precisions and shares, each with its rule.
+//! What the automatic method's division of its budget rests on and no theory gives: precisions and
+//! shares, each with its rule.
 
-/// Every number that was chosen by a rule of thumb. Coverage does not depend on them, since intervals are made from what is released, whatever its
-/// precision; lengths do, a little. `dplm lab run choices` halves and doubles each of them and shows what that does.
+/// Every number that was chosen by a rule of thumb. Coverage does not depend on them, since
+/// intervals are made from what is released, whatever its precision; lengths do, a little.
+/// `dplm lab run choices` halves and doubles each of them and shows what that does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Choices {
-    /// Counts behind a clip are wanted to this share of the rows: as many rows as lie between two thresholds of the ladder, an eighth of an octave
-    /// apart, in the flanks of a normal law.
+    /// Counts behind a clip are wanted to this share of the rows: as many rows as lie between two
+    /// thresholds of the ladder, an eighth of an octave apart, in the flanks of a normal law.
     pub count_precision: f64,
-    /// The length of rows is wanted with so few rows beyond it that cutting them moves no second moment by more than its noise.
+    /// The length of rows is wanted with so few rows beyond it that cutting them moves no second
+    /// moment by more than its noise.
     pub length_precision: f64,
-    /// The first round of second moments only has to show the way to the next: entries to a third of a unit at the least strength that has
-    /// several rounds.
+    /// The first round of second moments only has to show the way to the next: entries to a third
+    /// of a unit at the least strength that has several rounds.
     pub first_moments: f64,
     /// Where there is one round only it must find everything: three times as much.
     pub only_moments: f64,
-    /// Entries of later rounds are wanted to this. The noise of the descent then counts more by the variance of eigenvalues about one: at most `p` times
-    /// the square of it over two, and far less where directions are alike, since eigenvalues are freed of noise.
+    /// Entries of later rounds are wanted to this. The noise of the descent then counts more by the
+    /// variance of eigenvalues about one: at most `p` times the square of it over two, and far less
+    /// where directions are alike, since eigenvalues are freed of noise.
     pub moments_precision: f64,
-    /// A further round costs no more than this: a column more is worth about the length it takes from all others, half of its share.
+    /// A further round costs no more than this: a column more is worth about the length it takes
+    /// from all others, half of its share.
     pub further_round: f64,
-    /// The start has to come within a clip of the answer: its ten steps have noise `sqrt(ten / 0.05)` times smaller steps of the descent would have.
+    /// The start has to come within a clip of the answer: its ten steps have noise
+    /// `sqrt(ten / 0.05)` times smaller steps of the descent would have.
     pub start: f64,
     /// A second start, where the first one's noise is as large as the errors: twice the first.
     pub second_start: f64,
-    /// The curvature is wanted to this in each entry: intervals are longer by three halves of its square for each coefficient.
+    /// The curvature is wanted to this in each entry: intervals are longer by three halves of its
+    /// square for each coefficient.
     pub curvature_precision: f64,
-    /// The noise of the curvature may move its eigenvalues by this share of their mean, the edge of the noise: a direction in which
-    /// the curvature is a quarter of that is then found to within a twentieth of its length, squared.
+    /// The noise of the curvature may move its eigenvalues by this share of their mean, the edge of
+    /// the noise: a direction in which the curvature is a quarter of that is then found to within a
+    /// twentieth of its length, squared.
     pub curvature_edge: f64,
-    /// The covariance of gradients gets this many times the share that makes intervals shortest, which is derived.
+    /// The covariance of gradients gets this many times the share that makes intervals shortest,
+    /// which is derived.
     pub spread: f64,
     /// The test of bending: at a quarter of the clip its noise is then about that of the estimate.
     pub bend: f64,
-    /// Steps of the descent where all directions are at full length, and half as many again where some are not. At step size 1/2 the start is
-    /// forgotten after ten; the rest averages, and what a mean over `t` steps loses to the first ten is `10 / t` of the noise's variance.
+    /// Steps of the descent where all directions are at full length, and half as many again where
+    /// some are not. At step size 1/2 the start is forgotten after ten; the rest averages, and what
+    /// a mean over `t` steps loses to the first ten is `10 / t` of the noise's variance.
     pub steps: f64,
     /// The share of rows clipped for least-squares targets is this many times the rule's.
     pub tail: f64,

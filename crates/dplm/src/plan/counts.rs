@@ -6,7 +6,8 @@ use super::noise::count_noise_sd;
 pub(crate) const CLIP_THRESHOLDS: u32 = 57;
 /// Lengths of rows that are tried, eight to a factor of two.
 pub(crate) const LENGTH_THRESHOLDS: u32 = 33;
-/// How many standard deviations of a count the target must be: below that, thresholds that no row exceeds look like the target.
+/// How many standard deviations of a count the target must be: below that, thresholds that no row
+/// exceeds look like the target.
 pub(crate) const CLEAR_OF_NOISE: f64 = 3.0;
 /// At most this share of the rows is left above a threshold for the sake of noisy counts.
 const LARGEST_TAIL: f64 = 0.5;
@@ -16,7 +17,8 @@ pub(crate) fn queries(thresholds: usize) -> u32 {
     usize::BITS - thresholds.leading_zeros()
 }
 
-/// How many rows to leave above a threshold: the share asked for, or what counts with this budget can tell from none.
+/// How many rows to leave above a threshold: the share asked for, or what counts with this budget
+/// can tell from none.
 pub(crate) fn target(share: f64, rows: u64, thresholds: usize, rho: f64) -> f64 {
     let noise_sd = count_noise_sd(queries(thresholds), rho);
     (share * rows as f64).max((CLEAR_OF_NOISE * noise_sd).min(LARGEST_TAIL * rows as f64))

@@ -1,7 +1,9 @@
-//! How the automatic method divides its budget, how long its descent is and how many rows it clips: rules about public numbers only.
+//! How the automatic method divides its budget, how long its descent is and how many rows it clips:
+//! rules about public numbers only.
 //!
-//! Each release needs a certain precision, and what buys it falls as rows grow: counts to a few in a hundred of the rows, moments to a
-//! fraction of themselves, a curvature to a tenth. What is not needed goes to the descent, whose noise is the noise of the estimate.
+//! Each release needs a certain precision, and what buys it falls as rows grow: counts to a few in
+//! a hundred of the rows, moments to a fraction of themselves, a curvature to a tenth. What is not
+//! needed goes to the descent, whose noise is the noise of the estimate.
 
 use super::{
     Choices,
@@ -35,43 +37,52 @@ pub(crate) struct Shares {
     pub bend: f64,
 }
 
-/// A threshold gets between these parts of the budget, and the length of rows no more than this in a round.
+/// A threshold gets between these parts of the budget, and the length of rows no more than this in
+/// a round.
 const THRESHOLD_PARTS: (f64, f64) = (0.005, 0.03);
 const LENGTH_MOST: f64 = 0.01;
-/// The second round is made for between these parts, wherever the larger one brings the noise on its entries to this: freed of noise, eigenvalues that are known to a
-/// half say more than those of a first round.
+/// The second round is made for between these parts, wherever the larger one brings the noise on
+/// its entries to this: freed of noise, eigenvalues that are known to a half say more than those of
+/// a first round.
 const SECOND_PARTS: (f64, f64) = (0.02, 0.12);
 const SECOND_NOISE: f64 = 0.5;
 /// No more rounds than these, and than these where rows are shortened.
 const MOST_ROUNDS: usize = 5;
 const MOST_ROUNDS_SHORTENED: usize = 8;
-/// White rows are shortened to this many times `sqrt p`. More than 1 is needed for coordinates in which the second moments of such rows are 1 in
-/// every direction; at 1.25 Gaussian rows lose nothing.
+/// White rows are shortened to this many times `sqrt p`. More than 1 is needed for coordinates in
+/// which the second moments of such rows are 1 in every direction; at 1.25 Gaussian rows lose
+/// nothing.
 const LONGEST: f64 = 1.25;
-/// A start for coefficients that clipping may define gets half: they are clipped more narrowly, so that noise falls as fast.
+/// A start for coefficients that clipping may define gets half: they are clipped more narrowly, so
+/// that noise falls as fast.
 const START_OF_ROBUST: f64 = 0.5;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
 /// The covariance of gradients gets no more than this.
 const SPREAD_MOST: f64 = 0.1;
 /// About what the descent is left, for rules that come before the division.
 const ABOUT_LEFT: f64 = 0.75;
-/// Steps for each unit of strength where some direction is short, and how many times as many as otherwise there may be: where noise rules an early
-/// stop is better.
+/// Steps for each unit of strength where some direction is short, and how many times as many as
+/// otherwise there may be: where noise rules an early stop is better.
 const STEPS_PER_STRENGTH: f64 = 12.0;
 const MOST_STEPS: f64 = 1.5;
-/// A quarter of the rows is clipped where noise exceeds the first of these, half of them more where it exceeds the second.
+/// A quarter of the rows is clipped where noise exceeds the first of these, half of them more where
+/// it exceeds the second.
 const TAIL_NOISE: (f64, f64) = (1e-3, 1e-2);
 
-/// Where clipping would move the intercept by so many of its standard errors if errors were as skewed as incomes, a fit is not called least squares: half
-/// of one takes an interval of 95 % to 92 %.
+/// Where clipping would move the intercept by so many of its standard errors if errors were as
+/// skewed as incomes, a fit is not called least squares: half of one takes an interval of 95 % to
+/// 92 %.
 const NOTABLE_BEND: f64 = 0.5;
-/// Intervals may be this many times as long for being those of least squares: with what the rule leaves out (the noise of the covariance of gradients, which
-/// grows with the clip too) that is 3 % at most.
+/// Intervals may be this many times as long for being those of least squares: with what the rule
+/// leaves out (the noise of the covariance of gradients, which grows with the clip too) that is 3 %
+/// at most.
 const PRICE_OF_LEAST_SQUARES: f64 = 1.025;
-/// The search for a wider clip ends here: where this is not harmless, the budget clips so many rows that it is for robust coefficients only.
+/// The search for a wider clip ends here: where this is not harmless, the budget clips so many rows
+/// that it is for robust coefficients only.
 const WIDEST: f64 = 64.0;
-/// Whoever asks for least squares clips no more rows than these at first, so that the clip that is found is about as many standard deviations of the errors
-/// wide whatever they follow: 1.96 of normal ones, 1.63 of lognormal ones.
+/// Whoever asks for least squares clips no more rows than these at first, so that the clip that is
+/// found is about as many standard deviations of the errors wide whatever they follow: 1.96 of
+/// normal ones, 1.63 of lognormal ones.
 const CLIPPED_FIRST: f64 = 0.05;
 
 /// A clip so wide that a fit is least squares.
@@ -110,7 +121,8 @@ impl Rules {
         strength(self.features, self.rows, self.rho.to_f64())
     }
 
-    /// Whether second moments that are publicly known are to be trusted, where they are: released ones would say too little.
+    /// Whether second moments that are publicly known are to be trusted, where they are: released
+    /// ones would say too little.
     pub(crate) fn is_weak(&self) -> bool {
         self.strength() < WEAK
     }
@@ -125,7 +137,8 @@ impl Rules {
         self.target.is_some_and(|target| target != Target::Sample)
     }
 
-    /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in silence.
+    /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in
+    /// silence.
     pub(crate) fn covers_least_squares(&self) -> bool {
         self.target.is_some_and(|target| target != Target::Robust)
     }
@@ -152,23 +165,27 @@ impl Rules {
         }
     }
 
-    /// What privacy adds to the variance of an estimate at this squared clip, in units of what sampling adds.
+    /// What privacy adds to the variance of an estimate at this squared clip, in units of what
+    /// sampling adds.
     pub(crate) fn privacy_variance(&self, gamma_sq: f64) -> f64 {
         let rho = ABOUT_LEFT * self.rho.to_f64();
         reach_sq(self.neighbours) * gamma_sq / (2.0 * self.rows as f64 * rho)
     }
 
-    /// The variance of an estimate where a share `tail` of rows is clipped, in units of what sampling adds to it: 1, for a population, and what privacy
-    /// adds, `P = (reach gamma)^2 / (2 n rho)`.
+    /// The variance of an estimate where a share `tail` of rows is clipped, in units of what
+    /// sampling adds to it: 1, for a population, and what privacy adds,
+    /// `P = (reach gamma)^2 / (2 n rho)`.
     pub(crate) fn variance(&self, tail: f64, features: usize) -> f64 {
         let gamma_sq = clip_for_tail(features, 1.0, tail).powi(2);
         self.privacy_variance(gamma_sq) + f64::from(u8::from(self.covers_population()))
     }
 
-    /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a lognormal law to move the intercept by no more than
-    /// half of its standard error; none where that would make intervals longer than least squares is worth to whoever did not ask for it.
+    /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a
+    /// lognormal law to move the intercept by no more than half of its standard error; none where
+    /// that would make intervals longer than least squares is worth to whoever did not ask for it.
     ///
-    /// With a clip `f` times as wide the variance is `S + f^2 P`, and `E (e - f c)+`, what clipping takes from the mean of an error, falls.
+    /// With a clip `f` times as wide the variance is `S + f^2 P`, and `E (e - f c)+`, what clipping
+    /// takes from the mean of an error, falls.
     pub(crate) fn harmless(&self, tail: f64, features: usize) -> Option<Harmless> {
         if !self.covers_least_squares() {
             return None;
@@ -193,7 +210,8 @@ impl Rules {
         at(high)
     }
 
-    /// About the share of rows above the clip that is found: the one wanted, or what its counts, worth `worth` times their share of the budget, can tell from none.
+    /// About the share of rows above the clip that is found: the one wanted, or what its counts,
+    /// worth `worth` times their share of the budget, can tell from none.
     pub(crate) fn about_tail(&self, features: usize, worth: f64) -> f64 {
         let rho = self.rho.to_f64();
         let wanted = self.tail(ABOUT_LEFT * rho, features);
@@ -207,17 +225,21 @@ impl Rules {
         self.threshold_share((tail / CLEAR_OF_NOISE).min(self.choices.count_precision))
     }
 
-    /// The share of the covariance of gradients where the clip is `factor` times as wide as one that a share `tail` of rows exceeds.
+    /// The share of the covariance of gradients where the clip is `factor` times as wide as one
+    /// that a share `tail` of rows exceeds.
     ///
-    /// Of the [`variance`](Self::variance) `T = 1 + P` a share `f` taken from the descent makes `1 + P / (1 - f)`. The covariance is then known up to a noise of variance `s^2 = m gamma^4 / (2 n^2 rho f)`, `m`
-    /// the squared movement of a matrix, which lengthens a squared interval by `(z^2 + 1) s^2 / (4 T^2)` (Student's t with `2 T^2 / s^2`
-    /// degrees of freedom). The product is smallest at `f^2 = (z^2 + 1) m gamma^2 / (4 reach^2 n T)`.
+    /// Of the [`variance`](Self::variance) `T = 1 + P` a share `f` taken from the descent makes
+    /// `1 + P / (1 - f)`. The covariance is then known up to a noise of variance
+    /// `s^2 = m gamma^4 / (2 n^2 rho f)`, `m` the squared movement of a matrix, which lengthens a
+    /// squared interval by `(z^2 + 1) s^2 / (4 T^2)` (Student's t with `2 T^2 / s^2` degrees of
+    /// freedom). The product is smallest at `f^2 = (z^2 + 1) m gamma^2 / (4 reach^2 n T)`.
     fn spread_share(&self, tail: f64, factor: f64) -> f64 {
         let gamma_sq = (factor * clip_for_tail(self.features, 1.0, tail)).powi(2);
         self.spread_share_at(gamma_sq, 1.0 + (self.variance(tail, self.features) - 1.0) * factor.powi(2))
     }
 
-    /// The same for this squared clip and this variance of an estimate, in units of what sampling adds to it.
+    /// The same for this squared clip and this variance of an estimate, in units of what sampling
+    /// adds to it.
     pub(crate) fn spread_share_at(&self, gamma_sq: f64, variance: f64) -> f64 {
         let rows = self.rows as f64;
         let z_sq = normal_quantile(0.95).powi(2);
@@ -226,18 +248,21 @@ impl Rules {
         (self.choices.spread * share_sq.sqrt()).min(SPREAD_MOST)
     }
 
-    /// The share of the second round, in whitened coordinates for the first time, where rows have norm `sqrt p` on average.
+    /// The share of the second round, in whitened coordinates for the first time, where rows have
+    /// norm `sqrt p` on average.
     pub(crate) fn second_round(&self) -> f64 {
         self.moments_share(self.usual_length_sq()).min(SECOND_PARTS.1)
     }
 
-    /// The share of a further round in which few rows are longer than `radius`, if it is worth its price.
+    /// The share of a further round in which few rows are longer than `radius`, if it is worth its
+    /// price.
     pub(crate) fn further_round(&self, radius: f64) -> Option<f64> {
         let least = if self.shortens { 0.0 } else { self.usual_length_sq() };
         Some(self.moments_share(radius.powi(2).max(least))).filter(|&share| share <= self.choices.further_round)
     }
 
-    /// How long white rows may be, squared, as long as nobody has looked: twice what it is on average, or what they are shortened to.
+    /// How long white rows may be, squared, as long as nobody has looked: twice what it is on
+    /// average, or what they are shortened to.
     fn usual_length_sq(&self) -> f64 {
         if self.shortens { row_length(self.features).powi(2) } else { 2.0 * self.features as f64 }
     }
@@ -291,9 +316,10 @@ impl Rules {
 
     /// `1/4 (1 - exp(-1000 N)) + 1/2 (1 - exp(-100 N))`, `N = 2 p^2 / (n^2 rho)` the noise.
     ///
-    /// A clip at the scale of the errors makes the noise of the estimate `N` times their variance. A wider one clips
-    /// fewer rows, and is noisier; a narrower one bends a fit with skewed errors, by a bias that does not shrink with n. So
-    /// much is clipped where noise is large, up to three quarters of the rows, and next to nothing where it is small.
+    /// A clip at the scale of the errors makes the noise of the estimate `N` times their variance.
+    /// A wider one clips fewer rows, and is noisier; a narrower one bends a fit with skewed errors,
+    /// by a bias that does not shrink with n. So much is clipped where noise is large, up to three
+    /// quarters of the rows, and next to nothing where it is small.
     fn least_squares_tail(&self, rho: f64, features: usize) -> f64 {
         let noise = 2.0 * (features as f64 / self.rows as f64).powi(2) / rho;
         let quarter = |scale: f64| 0.25 * (1.0 - (-noise / scale).exp());
@@ -302,15 +328,17 @@ impl Rules {
 
     /// The share that makes the estimate most precise where errors are normal.
     ///
-    /// At a clip of `k` standard deviations a coordinate of the estimate has variance `(E psi^2 + nu k^2) / (E psi')^2` over `n`, `psi` being the
-    /// clamp at `k` (Huber 1964) and `nu k^2`, `nu = 2 p / (n rho)`, the noise for privacy. The clip is at its minimum.
+    /// At a clip of `k` standard deviations a coordinate of the estimate has variance
+    /// `(E psi^2 + nu k^2) / (E psi')^2` over `n`, `psi` being the clamp at `k` (Huber 1964) and
+    /// `nu k^2`, `nu = 2 p / (n rho)`, the noise for privacy. The clip is at its minimum.
     fn most_precise_tail(&self, rho: f64, features: usize) -> f64 {
         let nu = reach_sq(self.neighbours) / 2.0 * features as f64 / (self.rows as f64 * rho);
         2.0 * normal_cdf(-most_precise_clip(nu))
     }
 }
 
-/// The `k` that minimises `(E psi_k^2 + nu k^2) / (E psi_k')^2` over standard normal errors, by golden section: there is one minimum.
+/// The `k` that minimises `(E psi_k^2 + nu k^2) / (E psi_k')^2` over standard normal errors, by
+/// golden section: there is one minimum.
 fn most_precise_clip(nu: f64) -> f64 {
     let variance = |k: f64| {
         let density = (-0.5 * k * k).exp() / (2.0 * std::f64::consts::PI).sqrt();
@@ -344,14 +372,16 @@ mod tests {
         }
     }
 
-    /// More clipping where noise is large, next to none where it is small, never more than three quarters.
+    /// More clipping where noise is large, next to none where it is small, never more than three
+    /// quarters.
     #[test]
     fn the_share_clipped_falls_as_rows_grow() {
         let tails = [100, 1000, 10_000, 100_000, 1_000_000].map(|rows| rules(rows, 0.015).least_squares_tail(0.012, 4));
         assert!(tails.is_sorted_by(|a, b| a > b) && tails[0] <= 0.75 && tails[4] < 1e-3, "{tails:?}");
     }
 
-    /// The minimum of Huber's variance with noise added, found on a grid elsewhere to three decimals.
+    /// The minimum of Huber's variance with noise added, found on a grid elsewhere to three
+    /// decimals.
     #[test]
     fn the_most_precise_clip_is_at_the_minimum() {
         for (nu, clip) in [(0.01, 1.948), (0.1, 1.177), (0.3, 0.801), (1.0, 0.436)] {
@@ -359,7 +389,8 @@ mod tests {
         }
     }
 
-    /// Half of a budget that is ample goes to the estimate even when every round is made, and there is always something left for it.
+    /// Half of a budget that is ample goes to the estimate even when every round is made, and there
+    /// is always something left for it.
     #[test]
     fn what_is_not_needed_goes_to_the_descent() {
         for rho in [0.001f64, 0.015, 0.1, 0.5, 5.0] {
@@ -372,7 +403,8 @@ mod tests {
         }
     }
 
-    /// What is spent beside the descent when every round and a second start are made, on rows twice as long as the average.
+    /// What is spent beside the descent when every round and a second start are made, on rows twice
+    /// as long as the average.
     fn most_spent(plan: &Rules) -> f64 {
         let (shares, radius) = (plan.shares(), 2.0 * (plan.features as f64).sqrt());
         let later = if plan.has_one_round() { 0 } else { MOST_ROUNDS - 2 };
@@ -383,7 +415,8 @@ mod tests {
         shares.length + shares.first_moments + second + further + starts + intervals
     }
 
-    /// Least squares takes about 5,000 rows times rho with five columns; a clip is widened no further than it must be, and lengthens intervals by no more than its price.
+    /// Least squares takes about 5,000 rows times rho with five columns; a clip is widened no
+    /// further than it must be, and lengthens intervals by no more than its price.
     #[test]
     fn least_squares_is_for_budgets_that_can_afford_its_clip() {
         let found = |rows: u64, rho: f64| {

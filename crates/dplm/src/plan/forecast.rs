@@ -19,8 +19,8 @@ use crate::{
     warning::LeftOut,
 };
 
-/// The standard error of nine fits in ten is at most this many times what is foreseen of it: fits find
-/// their clip and curvature by noisy releases (docs/plan.md has what was measured).
+/// The standard error of nine fits in ten is at most this many times what is foreseen of it: fits
+/// find their clip and curvature by noisy releases (docs/plan.md has what was measured).
 const MARGIN: f64 = 1.15;
 /// Budgets beside the asked one, as powers of two of it.
 const TABLE: std::ops::RangeInclusive<i32> = -4..=4;
@@ -28,7 +28,8 @@ const TABLE: std::ops::RangeInclusive<i32> = -4..=4;
 /// Half octaves of the picture, either side of the budget asked for.
 const PICTURE: std::ops::RangeInclusive<i32> = -14..=14;
 
-/// Budgets that are looked at when one is looked for, as powers of two, and how often the step to the first that does is halved.
+/// Budgets that are looked at when one is looked for, as powers of two, and how often the step to
+/// the first that does is halved.
 const BUDGETS: std::ops::RangeInclusive<i32> = -26..=16;
 const HALVINGS: u32 = 12;
 
@@ -138,13 +139,16 @@ pub struct Forecast {
     pub level: f64,
     /// What is assumed of the columns, a line for each; empty for columns of unit variance.
     pub assumed: Vec<String>,
-    /// A coefficient of a column of unit variance that is not correlated with others, the errors being as large as assumed.
+    /// A coefficient of a column of unit variance that is not correlated with others, the errors
+    /// being as large as assumed.
     pub fit: Outlook,
-    /// With the clip and the steps that promise the smallest error; the same as `fit` when that is already so.
+    /// With the clip and the steps that promise the smallest error; the same as `fit` when that is
+    /// already so.
     pub recommended: Outlook,
     /// Least squares without privacy, for the same column.
     pub classical: Classical,
-    /// Each coefficient, in its own units; empty where all are alike, as columns of unit variance are.
+    /// Each coefficient, in its own units; empty where all are alike, as columns of unit variance
+    /// are.
     pub coefficients: Vec<Foreseen>,
     /// Those that the budget cannot resolve, and why.
     pub left_out: Vec<LeftOut>,
@@ -279,7 +283,8 @@ pub struct AtBudget {
     pub times_classical: f64,
     /// How many coefficients the budget cannot resolve.
     pub left_out: usize,
-    /// The standard error of each coefficient there, in its own units; none where it is not identified.
+    /// The standard error of each coefficient there, in its own units; none where it is not
+    /// identified.
     pub std_errors: Vec<Option<f64>>,
 }
 
@@ -394,8 +399,9 @@ impl View<'_> {
         Classical { std_error, length: 2.0 * normal_quantile(self.asked.level) * std_error }
     }
 
-    /// Least squares has `sigma^2 / n c' M^-1 c` for a contrast `c`, `M` the second moments of what is in the model; the private fit as many times
-    /// that as on white rows, which is what whitening makes of any.
+    /// Least squares has `sigma^2 / n c' M^-1 c` for a contrast `c`, `M` the second moments of what
+    /// is in the model; the private fit as many times that as on white rows, which is what
+    /// whitening makes of any.
     fn coefficients(&self, planned: &Planned) -> Vec<Foreseen> {
         let Some(moments) = &self.assumed.moments else { return Vec::new() };
         let errors = &planned.descent.errors;
@@ -450,8 +456,8 @@ impl View<'_> {
         errors.privacy_error <= self.asked.share * errors.sampling_error
     }
 
-    /// The smallest budget, to a hundredth of a per cent, at which a plan is as it should be. One that is refused is too small, or so large that its
-    /// noise is below the lattice.
+    /// The smallest budget, to a hundredth of a per cent, at which a plan is as it should be. One
+    /// that is refused is too small, or so large that its noise is below the lattice.
     fn budget_where(&self, good: impl Fn(&Planned) -> bool) -> Option<f64> {
         let at = |rho: f64| {
             let planned = Rho::checked_from_f64(rho).ok().and_then(|rho| (self.plans)(rho).ok());

@@ -1,7 +1,9 @@
-//! What a fit will do with its budget, and what accuracy to expect of it, from public numbers only. No data are read.
+//! What a fit will do with its budget, and what accuracy to expect of it, from public numbers only.
+//! No data are read.
 //!
-//! Methods take their rules from here (how the budget is divided, how many steps, how much to clip), and a [`Forecast`] takes the same rules
-//! from the method that would run, so that what is promised is what is then done.
+//! Methods take their rules from here (how the budget is divided, how many steps, how much to
+//! clip), and a [`Forecast`] takes the same rules from the method that would run, so that what is
+//! promised is what is then done.
 //!
 //! | file | one idea |
 //! |---|---|

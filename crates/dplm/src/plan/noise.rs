@@ -1,11 +1,13 @@
-//! How much noise a budget buys: the standard deviations of what is released. That of gradients is [`descend::noise_sd`](crate::descend::noise_sd).
+//! How much noise a budget buys: the standard deviations of what is released. That of gradients is
+//! [`descend::noise_sd`](crate::descend::noise_sd).
 
 use crate::privacy::Neighbours;
 
-/// Noise on a diagonal entry of a mean of outer products `z z'` with `||z||^2 <= length_sq`; off the diagonal it is smaller by `sqrt 2`.
+/// Noise on a diagonal entry of a mean of outer products `z z'` with `||z||^2 <= length_sq`; off
+/// the diagonal it is smaller by `sqrt 2`.
 ///
-/// A row replaced by another moves the sum by at most `sqrt 2 length_sq` (Frobenius), since `<z z', w w'>` is not negative; a row zeroed out
-/// by `length_sq`.
+/// A row replaced by another moves the sum by at most `sqrt 2 length_sq` (Frobenius), since
+/// `<z z', w w'>` is not negative; a row zeroed out by `length_sq`.
 pub(crate) fn matrix_noise_sd(rows: u64, length_sq: f64, neighbours: Neighbours, rho: f64) -> f64 {
     length_sq * (moved_sq(neighbours) / (2.0 * rho)).sqrt() / rows as f64
 }
@@ -15,8 +17,9 @@ pub(crate) fn matrix_rho(rows: u64, length_sq: f64, neighbours: Neighbours, nois
     moved_sq(neighbours) / 2.0 * (length_sq / (noise_sd * rows as f64)).powi(2)
 }
 
-/// How far such noise of standard deviation `noise_sd` on the diagonal moves the eigenvalues of a matrix of `features` columns: those of the noise
-/// itself fill a semicircle of this radius (Wigner 1958).
+/// How far such noise of standard deviation `noise_sd` on the diagonal moves the eigenvalues of a
+/// matrix of `features` columns: those of the noise itself fill a semicircle of this radius (Wigner
+/// 1958).
 pub(crate) fn edge(features: usize, noise_sd: f64) -> f64 {
     noise_sd * (2.0 * features as f64).sqrt()
 }

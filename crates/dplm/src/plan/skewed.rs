@@ -1,16 +1,19 @@
-//! What clipping does to errors that follow a lognormal law, as incomes about do: the law that a fit must withstand to be called least squares.
+//! What clipping does to errors that follow a lognormal law, as incomes about do: the law that a
+//! fit must withstand to be called least squares.
 
 use crate::theory::student::{normal_cdf, normal_quantile};
 
-/// What clipping takes from the mean of such errors where a share `tail` of them is above the clip, in their standard deviations. For a standard
-/// normal `Z` it is `E (exp Z - exp z)+` with `z` the clip.
+/// What clipping takes from the mean of such errors where a share `tail` of them is above the clip,
+/// in their standard deviations. For a standard normal `Z` it is `E (exp Z - exp z)+` with `z` the
+/// clip.
 pub(crate) fn excess(tail: f64) -> f64 {
     let clip = -normal_quantile(tail.clamp(1e-12, 0.999));
     let excess = mean() * normal_cdf(1.0 - clip) - clip.exp() * tail;
     excess / ((1f64.exp() - 1.0) * 1f64.exp()).sqrt()
 }
 
-/// The share of such errors above a clip `factor` times as wide as one that a share `tail` exceeds; none where that clip is below their mean.
+/// The share of such errors above a clip `factor` times as wide as one that a share `tail` exceeds;
+/// none where that clip is below their mean.
 pub(crate) fn tail_beyond(tail: f64, factor: f64) -> Option<f64> {
     let clip = (-normal_quantile(tail.clamp(1e-12, 0.999))).exp() - mean();
     (clip > 0.0).then(|| normal_cdf(-(mean() + factor * clip).ln()))

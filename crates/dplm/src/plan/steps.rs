@@ -5,8 +5,8 @@ use crate::theory::coverage::{CoverageConstants, coverage_steps_with};
 /// The share of coverage that the paper's intervals may lose to a start that is not forgotten.
 const LOST_COVERAGE: f64 = 0.05;
 
-/// Steps between the estimates of the paper's intervals, by its coverage theorem with columns of unit variance: a step leaves `1 - step_size` of
-/// the distance to the optimum.
+/// Steps between the estimates of the paper's intervals, by its coverage theorem with columns of
+/// unit variance: a step leaves `1 - step_size` of the distance to the optimum.
 ///
 /// # Paper
 /// Theorem "Coverage"; [`coverage_steps_with`] has the constants of its proof.
@@ -21,7 +21,8 @@ pub(crate) fn steps_between(error_sd: f64, batches: u32, features: usize, step_s
 mod tests {
     use super::*;
 
-    /// `(sqrt(10) (1 + 2 sqrt(10)) / (2 .25 .5) + 1.5 10 sqrt(10)) / .05 = 2,801`, and `ln 2801 / -ln .75 = 27.6`.
+    /// `(sqrt(10) (1 + 2 sqrt(10)) / (2 .25 .5) + 1.5 10 sqrt(10)) / .05 = 2,801`, and
+    /// `ln 2801 / -ln .75 = 27.6`.
     #[test]
     fn by_hand() {
         assert_eq!(steps_between(1.0, 10, 10, 0.25, 0.5), 28);

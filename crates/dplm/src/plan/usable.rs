@@ -2,9 +2,11 @@
 //!
 //! A fit first releases how many of its `n` units contribute anything, with noise of standard
 //! deviation `s`. It stops where that count is below `n / 10 - 3 s`, so that
-//! - a table of which a tenth or more can be used is stopped with a probability of at most `P(Z > 3) = 0.00135`;
-//! - a table of which nothing can be used is stopped unless the noise alone is above `n / 10 - 3 s`. Where
-//!   `s = n / 60` that is `3 s`, which is as improbable; where `s = n / 200` it is `17 s`, which does not happen.
+//! - a table of which a tenth or more can be used is stopped with a probability of at most
+//!   `P(Z > 3) = 0.00135`;
+//! - a table of which nothing can be used is stopped unless the noise alone is above
+//!   `n / 10 - 3 s`. Where `s = n / 60` that is `3 s`, which is as improbable; where `s = n / 200`
+//!   it is `17 s`, which does not happen.
 //!
 //! Noise of `n / 200` is what a reader should be told beside a number of rows, and `n / 60` the
 //! most that can decide. A query that a unit moves by `d` has noise of variance `d^2 / (2 rho)`, so

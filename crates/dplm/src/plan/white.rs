@@ -1,7 +1,7 @@
 //! The errors of a descent on white rows, given its clip and its steps: public numbers alone.
 //!
-//! The model behind the figures: independent normal features of unit variance and normal errors of a guessed size.
-//! With `b = gamma / (sigma ||x||)` the clipped gradient then has
+//! The model behind the figures: independent normal features of unit variance and normal errors of
+//! a guessed size. With `b = gamma / (sigma ||x||)` the clipped gradient then has
 //!
 //! ```text
 //! h = E[||x||^2 (2 Phi(b) - 1)] / p                                     curvature
@@ -9,9 +9,9 @@
 //! variance = 2 gamma^2 / (n^2 rho_d h^2) + v / (n h^2)                    privacy + sampling
 //! ```
 //!
-//! `rho_d` being what the descent gets. Two things are added: steps whose iterates wander (noise of one step is `sqrt
-//! T` times that of all) see more residual and so less curvature, and uncertainty about the released curvature widens
-//! intervals.
+//! `rho_d` being what the descent gets. Two things are added: steps whose iterates wander (noise of
+//! one step is `sqrt T` times that of all) see more residual and so less curvature, and uncertainty
+//! about the released curvature widens intervals.
 //!
 //! Against simulation the figures are within a few per cent where `n sqrt(rho) / p^1.5` is above 10. Below, intervals come
 //! out longer than said here by up to a third, since the released curvature is then mostly noise.
@@ -26,9 +26,11 @@ use crate::{
     privacy::Neighbours,
 };
 
-/// The squared norm to which rows are shrunk before the curvature is released: `max(2p, p + 4 sqrt(2p))`.
+/// The squared norm to which rows are shrunk before the curvature is released:
+/// `max(2p, p + 4 sqrt(2p))`.
 ///
-/// For standardised features `||x||^2` has mean `p` and, if they are normal, standard deviation `sqrt(2p)`.
+/// For standardised features `||x||^2` has mean `p` and, if they are normal, standard deviation
+/// `sqrt(2p)`.
 pub fn row_bound_sq(features: usize) -> f64 {
     let p = features as f64;
     (2.0 * p).max(p + 4.0 * (2.0 * p).sqrt())
@@ -97,7 +99,8 @@ impl Expected {
         normal_quantile(level) * self.classical_error
     }
 
-    /// `(classical error / sampling error)^2`: what clipping leaves of the information of normal errors.
+    /// `(classical error / sampling error)^2`: what clipping leaves of the information of normal
+    /// errors.
     pub fn efficiency(&self) -> f64 {
         (self.classical_error / self.sampling_error).powi(2)
     }
@@ -155,7 +158,8 @@ impl Setting {
         check_positive("the share of the descent", self.shares.descent())
     }
 
-    /// Curvature seen by wandering iterates: a fixed point, since they wander less the more curvature they see.
+    /// Curvature seen by wandering iterates: a fixed point, since they wander less the more
+    /// curvature they see.
     fn curvature_along(&self, lambda: f64, norms: &Norms) -> f64 {
         let mut h = norms.curvature(|norm| self.unclipped(norm, 0.0));
         for _ in 0..20 {
@@ -171,7 +175,8 @@ impl Setting {
         (self.step_size * lambda).powi(2) / (1.0 - q * q)
     }
 
-    /// Probability that a row of this norm is not clipped when each coefficient is off by a variance `wander_sq`.
+    /// Probability that a row of this norm is not clipped when each coefficient is off by a
+    /// variance `wander_sq`.
     fn unclipped(&self, norm: f64, wander_sq: f64) -> f64 {
         let residual_sd = (self.error_sd.powi(2) + norm * norm * wander_sq).sqrt();
         1.0 - 2.0 * Normal::standard().sf(self.gamma / (norm * residual_sd))
@@ -191,8 +196,9 @@ impl Setting {
         Transient { noise_sd: lambda, step_size: self.step_size, curvature, misfit, distance_sq }
     }
 
-    /// `E[1/h^2]` over `1/E[h]^2` for eigenvalues that are uncertain by a relative variance `d`: `1 + 3 d`, as a factor of
-    /// length. Those of a matrix that is used as it was released are uncertain by `(p + 1) / 2` times the variance of an entry.
+    /// `E[1/h^2]` over `1/E[h]^2` for eigenvalues that are uncertain by a relative variance `d`:
+    /// `1 + 3 d`, as a factor of length. Those of a matrix that is used as it was released are
+    /// uncertain by `(p + 1) / 2` times the variance of an entry.
     fn widening(&self, curvature: f64) -> f64 {
         if self.shares.curvature == 0.0 {
             return 1.0;
@@ -203,12 +209,12 @@ impl Setting {
         (1.0 + 3.0 * uncertain).sqrt()
     }
 
-    /// The clip level and the number of steps with the least standard error, `gamma` between 1 and 8 `sqrt(p)` error
-    /// sds.
+    /// The clip level and the number of steps with the least standard error, `gamma` between 1 and
+    /// 8 `sqrt(p)` error sds.
     ///
-    /// Less clipping means more noise; more, less curvature. More steps forget the start; fewer wander less. Below
-    /// `sqrt(p)` error sds normal errors would still gain a little, others would lose, and so would a wrong guess of
-    /// their size.
+    /// Less clipping means more noise; more, less curvature. More steps forget the start; fewer
+    /// wander less. Below `sqrt(p)` error sds normal errors would still gain a little, others would
+    /// lose, and so would a wrong guess of their size.
     ///
     /// # Errors
     /// As [`Setting::expected`].
@@ -227,7 +233,8 @@ impl Setting {
         Ok(best.expect("the grid is not empty").1)
     }
 
-    /// The budget at which the privacy error is `share` of the sampling error; everything else as in the setting.
+    /// The budget at which the privacy error is `share` of the sampling error; everything else as
+    /// in the setting.
     ///
     /// # Errors
     /// As [`Setting::expected`], or when `share` is not positive.
@@ -243,8 +250,8 @@ impl Setting {
     }
 }
 
-/// The variance of normal residuals whose mean square is `mean_sq` once those of white rows are clipped; none where clipping leaves too little of
-/// them to tell.
+/// The variance of normal residuals whose mean square is `mean_sq` once those of white rows are
+/// clipped; none where clipping leaves too little of them to tell.
 pub(crate) fn unclipped_variance(features: usize, clip: f64, mean_sq: f64) -> Option<f64> {
     let norms = Norms::of(features);
     let standard = Normal::standard();
@@ -266,15 +273,18 @@ pub(crate) fn unclipped_variance(features: usize, clip: f64, mean_sq: f64) -> Op
     Some(high * high)
 }
 
-/// Where clipping takes more than this from the standard deviation of residuals, what is left says little of it.
+/// Where clipping takes more than this from the standard deviation of residuals, what is left says
+/// little of it.
 const MOST_LOST: f64 = 1.5;
 
-/// The clip that a share `tail` of the gradients of white rows exceeds where residuals are normal with this standard deviation.
+/// The clip that a share `tail` of the gradients of white rows exceeds where residuals are normal
+/// with this standard deviation.
 pub(crate) fn clip_for_tail(features: usize, residual_sd: f64, tail: f64) -> f64 {
     Norms::of(features).clip_for_tail(residual_sd, tail)
 }
 
-/// Nodes a fifth of a standard deviation apart: a planner tries many settings, and more nodes would change nothing it shows.
+/// Nodes a fifth of a standard deviation apart: a planner tries many settings, and more nodes would
+/// change nothing it shows.
 const NODES: i32 = 80;
 
 /// How long the gradients of white rows of `p` coordinates are, over their residuals: norms of
@@ -299,8 +309,8 @@ impl Norms {
         Norms::weighted(features, &Weighing::NONE)
     }
 
-    /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for a smooth law on a
-    /// line.
+    /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for
+    /// a smooth law on a line.
     pub fn weighted(features: usize, weighing: &Weighing) -> Self {
         let p = features as f64;
         let centre = p.sqrt();
@@ -384,8 +394,9 @@ mod tests {
         assert!((expected.classical_half_length(0.95) - 0.019_599_64).abs() < 1e-7);
     }
 
-    /// One feature is the classical Huber estimate with a bound that depends on the row; as gamma goes to 0 its
-    /// efficiency goes to that of weighted least absolute deviations, `2/pi E[|x|]^2 = (2/pi)^2`.
+    /// One feature is the classical Huber estimate with a bound that depends on the row; as gamma
+    /// goes to 0 its efficiency goes to that of weighted least absolute deviations,
+    /// `2/pi E[|x|]^2 = (2/pi)^2`.
     #[test]
     fn efficiency_falls_from_one_to_that_of_absolute_deviations() {
         let efficiency =

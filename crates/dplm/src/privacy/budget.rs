@@ -8,9 +8,11 @@ use super::{
 /// The budget of one fit: shares are cut from it, and what was cut is remembered.
 ///
 /// # Guarantee
-/// Shares, and how many there are, may be chosen after looking at what earlier ones released: this is a privacy filter, since the total is
-/// fixed first and no share beyond what is left is cut (Rogers, Roth, Ullman and Vadhan 2016). For Gaussian mechanisms the sum of shares within the
-/// total makes the whole `total`-zCDP (Whitehouse, Ramdas, Rogers and Wu 2023) and `sqrt(2 total)`-GDP (Smith and Thakurta 2022).
+/// Shares, and how many there are, may be chosen after looking at what earlier ones released: this
+/// is a privacy filter, since the total is fixed first and no share beyond what is left is cut
+/// (Rogers, Roth, Ullman and Vadhan 2016). For Gaussian mechanisms the sum of shares within the
+/// total makes the whole `total`-zCDP (Whitehouse, Ramdas, Rogers and Wu 2023) and
+/// `sqrt(2 total)`-GDP (Smith and Thakurta 2022).
 #[derive(Debug)]
 pub struct Budget {
     total: Rho,
@@ -45,15 +47,16 @@ impl Release {
         Release { what: what.into(), rho, mechanism: Mechanism::Gaussian, noise: Vec::new() }
     }
 
-    /// Whether the noise is as large as the sensitivity and the price of the release demand, and was
-    /// drawn for no more than the release pays.
+    /// Whether the noise is as large as the sensitivity and the price of the release demand, and
+    /// was drawn for no more than the release pays.
     pub(super) fn is_paid(&self) -> bool {
         let is_gaussian = self.noise.is_empty() || self.mechanism == Mechanism::Gaussian;
         is_gaussian && Noise::is_within(&self.noise) && self.noise.iter().all(|noise| noise.suffices(self.rho))
     }
 }
 
-/// The right to make one release. It is moved into [`release`](super::release) and cannot be used twice.
+/// The right to make one release. It is moved into [`release`](super::release) and cannot be used
+/// twice.
 ///
 /// ```compile_fail
 /// # use dplm::privacy::{Budget, Rho};
@@ -77,7 +80,8 @@ impl Budget {
         Budget { total, left: total, lent: Rho::NOTHING, cut: Vec::new() }
     }
 
-    /// Cuts `rho` off as a budget of its own, for a part of the work; [`join`](Self::join) takes it back.
+    /// Cuts `rho` off as a budget of its own, for a part of the work; [`join`](Self::join) takes it
+    /// back.
     ///
     /// # Errors
     /// When less than `rho` is left, or `rho` is nothing.
@@ -90,8 +94,8 @@ impl Budget {
         Ok(Budget::new(rho))
     }
 
-    /// Takes back a part that was cut off: what it was spent on was spent here, under these names, and what is
-    /// left of it is left here.
+    /// Takes back a part that was cut off: what it was spent on was spent here, under these names,
+    /// and what is left of it is left here.
     pub(crate) fn join(&mut self, part: Budget, named: impl Fn(&str) -> String) {
         self.lent = self.lent.checked_sub(part.total).expect("no more comes back than was cut off");
         self.left = self.left.plus(part.left);
@@ -181,7 +185,8 @@ impl Spend {
         assert_eq!(self.mechanism, mechanism, "this share of the budget was cut for another mechanism");
     }
 
-    /// The budget this spend is a part of, in units of 10^-15, and how many parts that has: its exact worth.
+    /// The budget this spend is a part of, in units of 10^-15, and how many parts that has: its
+    /// exact worth.
     pub fn fraction(&self) -> (u64, u32) {
         (self.rho.units(), self.parts)
     }

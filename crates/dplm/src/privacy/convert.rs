@@ -1,6 +1,7 @@
 //! From rho-zCDP to (epsilon, delta) and back, rounded against the user.
 //!
-//! Three conversions, each valid for more mechanisms and less tight than the next. At `rho = 0.015`, `delta = 1e-6`:
+//! Three conversions, each valid for more mechanisms and less tight than the next. At
+//! `rho = 0.015`, `delta = 1e-6`:
 //!
 //! | | valid for | epsilon |
 //! |---|---|---|
@@ -8,15 +9,17 @@
 //! | [`Conversion::Cks`] | any zCDP mechanism | 0.7717 |
 //! | [`Conversion::Exact`] | Gaussian mechanisms, their compositions and post-processing | 0.7147 |
 //!
-//! [`Conversion::Tested`] is for mechanisms that are zCDP but for half of delta, with which a test fails to protect: it is the second at the other half, 0.7877 here.
+//! [`Conversion::Tested`] is for mechanisms that are zCDP but for half of delta, with which a test
+//! fails to protect: it is the second at the other half, 0.7877 here.
 //!
 //! # Guarantee
 //!
-//! Epsilon and delta are rounded up and rho is rounded down, by more than the error of the evaluation. What is returned
-//! is therefore true of the stated mechanism, not only close to the truth. The slack is below a relative `1e-11` wherever
-//! `rho` lies in `1e-12 ..= 1e4` and `delta` in `1e-300 ..= 0.9`. This assumes that `exp`, `expm1`, `ln` and `ln_1p` of the
-//! platform are within one unit in the last place, as those of the usual C libraries are. Converting there and back is
-//! conservative: `epsilon(c, rho(c, e, d), d) <= e`.
+//! Epsilon and delta are rounded up and rho is rounded down, by more than the error of the
+//! evaluation. What is returned is therefore true of the stated mechanism, not only close to the
+//! truth. The slack is below a relative `1e-11` wherever `rho` lies in `1e-12 ..= 1e4` and `delta`
+//! in `1e-300 ..= 0.9`. This assumes that `exp`, `expm1`, `ln` and `ln_1p` of the platform are
+//! within one unit in the last place, as those of the usual C libraries are. Converting there and
+//! back is conservative: `epsilon(c, rho(c, e, d), d) <= e`.
 
 mod exact;
 mod general;
@@ -37,11 +40,14 @@ pub enum Conversion {
     Simple,
     /// Canonne, Kamath and Steinke (2020), the tightest known for any zCDP mechanism.
     Cks,
-    /// The Gaussian mechanism's own curve. Only when every access to the data is Gaussian, or post-processing of that.
+    /// The Gaussian mechanism's own curve. Only when every access to the data is Gaussian, or
+    /// post-processing of that.
     #[default]
     Exact,
-    /// Canonne, Kamath and Steinke at half of delta. For mechanisms that are zCDP but for the other half, which is kept for a test that may fail to protect: a
-    /// `d`-approximately `rho`-zCDP mechanism is `(epsilon, d + delta)`-DP where `rho`-zCDP is `(epsilon, delta)`-DP (Bun and Steinke 2016).
+    /// Canonne, Kamath and Steinke at half of delta. For mechanisms that are zCDP but for the other
+    /// half, which is kept for a test that may fail to protect: a `d`-approximately `rho`-zCDP
+    /// mechanism is `(epsilon, d + delta)`-DP where `rho`-zCDP is `(epsilon, delta)`-DP (Bun and
+    /// Steinke 2016).
     Tested,
 }
 
@@ -106,7 +112,8 @@ pub fn epsilon(conversion: Conversion, rho: f64, delta: f64) -> Result<f64, Conv
     }
 }
 
-/// The largest rho that keeps the promise (`epsilon`, `delta`), rounded down; 0 when below the smallest number.
+/// The largest rho that keeps the promise (`epsilon`, `delta`), rounded down; 0 when below the
+/// smallest number.
 ///
 /// # Errors
 ///
@@ -120,11 +127,13 @@ pub fn rho(conversion: Conversion, epsilon: f64, delta: f64) -> Result<f64, Conv
     }
 }
 
-/// The delta that `rho`-zCDP promises at `epsilon`, rounded up; never below the smallest normal number, `2.2e-308`. Where a test is made, half of it is the test's.
+/// The delta that `rho`-zCDP promises at `epsilon`, rounded up; never below the smallest normal
+/// number, `2.2e-308`. Where a test is made, half of it is the test's.
 ///
 /// # Errors
 ///
-/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and finite.
+/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and
+/// finite.
 pub fn delta(conversion: Conversion, rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
     match conversion {
         Conversion::Simple => delta_simple(rho, epsilon),
@@ -173,9 +182,11 @@ impl Evaluated {
     }
 }
 
-/// The neighbouring numbers between which `is_low` turns from true to false, searched from `low` to `high`.
+/// The neighbouring numbers between which `is_low` turns from true to false, searched from `low` to
+/// `high`.
 ///
-/// Bisects over the order of non-negative doubles, so it takes at most 63 steps whatever the range. Neither end is tried.
+/// Bisects over the order of non-negative doubles, so it takes at most 63 steps whatever the range.
+/// Neither end is tried.
 fn turning_point(low: f64, high: f64, is_low: impl Fn(f64) -> bool) -> (f64, f64) {
     let (mut low, mut high) = (low.to_bits(), high.to_bits());
     while high.saturating_sub(low) > 1 {

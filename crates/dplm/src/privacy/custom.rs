@@ -1,13 +1,16 @@
-//! The way in for mechanisms of other crates: how something computed from rows is released by noise or a choice that this crate does not have.
+//! The way in for mechanisms of other crates: how something computed from rows is released by noise
+//! or a choice that this crate does not have.
 
 use super::{Mechanism, PrivacyError, Released, Sealed, Spend, noise::RandomWords};
 
 /// A mechanism of another crate.
 ///
 /// # Guarantee
-/// Whoever implements this is trusted as this module is: [`draw`](Self::draw) sees what was computed from rows. Beside the implementation stands the argument that for neighbouring data sets its output is private at
-/// the worth of its shares, all of them together, and that it keeps nothing else of what it sees. `crates/dplm/tests/door.rs` lists the files that may have one, and each draws from the exact samplers of
-/// [`noise`](super::noise).
+/// Whoever implements this is trusted as this module is: [`draw`](Self::draw) sees what was
+/// computed from rows. Beside the implementation stands the argument that for neighbouring data
+/// sets its output is private at the worth of its shares, all of them together, and that it keeps
+/// nothing else of what it sees. `crates/dplm/tests/door.rs` lists the files that may have one, and
+/// each draws from the exact samplers of [`noise`](super::noise).
 pub trait CustomMechanism<T> {
     /// What is released.
     type Output;
@@ -25,7 +28,8 @@ pub trait CustomMechanism<T> {
 /// Releases by a mechanism of another crate, for shares of the budget.
 ///
 /// # Guarantee
-/// That of the [mechanism](CustomMechanism), at the worth of the shares. An answer may be released several times: each time is paid for by shares of its own, and they add up as all releases do.
+/// That of the [mechanism](CustomMechanism), at the worth of the shares. An answer may be released
+/// several times: each time is paid for by shares of its own, and they add up as all releases do.
 ///
 /// # Errors
 /// Those of the mechanism.

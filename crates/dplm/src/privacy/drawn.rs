@@ -1,5 +1,5 @@
-//! What noise was drawn, for custodians who check it: sensitivities, prices and standard deviations,
-//! all of them public. No drawn number is kept here.
+//! What noise was drawn, for custodians who check it: sensitivities, prices and standard
+//! deviations, all of them public. No drawn number is kept here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,8 +25,8 @@ pub struct Noise {
     /// How often each number counts in the squared sensitivity: twice for an entry off the diagonal
     /// of a symmetric matrix.
     pub weight: u32,
-    /// How far one row, or one person, can move an answer: the bound on the weighted sum of squares,
-    /// in units of the lattice.
+    /// How far one row, or one person, can move an answer: the bound on the weighted sum of
+    /// squares, in units of the lattice.
     #[serde(with = "plain")]
     pub sensitivity_sq: BigUint,
     /// The standard deviation of the noise, in units of the lattice.
@@ -57,7 +57,8 @@ impl Noise {
     }
 }
 
-/// Integers of any size in documents, as text: many programs read a number of a document as a double.
+/// Integers of any size in documents, as text: many programs read a number of a document as a
+/// double.
 mod plain {
     use std::{fmt::Display, str::FromStr};
 

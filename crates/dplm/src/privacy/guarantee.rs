@@ -41,7 +41,8 @@ impl Guarantee {
         Ok(Guarantee { promise, rho, delta, epsilon, guess, releases: Vec::new() })
     }
 
-    /// What holds after these releases. A mechanism for which the conversion does not hold makes the whole be converted by one that does.
+    /// What holds after these releases. A mechanism for which the conversion does not hold makes
+    /// the whole be converted by one that does.
     ///
     /// # Errors
     /// [`ConvertError`] unless `0 < delta < 1`.
@@ -79,16 +80,18 @@ impl Guarantee {
     }
 }
 
-/// How often, at most, someone who knows all other rows and sees everything released tells two neighbouring data sets apart, when
-/// both were equally likely beforehand: `Phi(mu/2)`, `mu = sqrt(2 rho)`, rounded up.
+/// How often, at most, someone who knows all other rows and sees everything released tells two
+/// neighbouring data sets apart, when both were equally likely beforehand: `Phi(mu/2)`,
+/// `mu = sqrt(2 rho)`, rounded up.
 ///
-/// For replace-one neighbours the question is which of two rows was in the data; for zero-out neighbours, whether the row
-/// contributed or not.
+/// For replace-one neighbours the question is which of two rows was in the data; for zero-out
+/// neighbours, whether the row contributed or not.
 ///
 /// # Guarantee
-/// Exact for one Gaussian mechanism, hence a bound for any adaptive composition of Gaussian mechanisms with this total rho and for what
-/// is computed from their results (Dong, Roth and Su 2022): the best guess is right with probability `(1 + TV)/2`, where the total
-/// variation `TV = 2 Phi(mu/2) - 1` is delta at epsilon 0.
+/// Exact for one Gaussian mechanism, hence a bound for any adaptive composition of Gaussian
+/// mechanisms with this total rho and for what is computed from their results (Dong, Roth and Su
+/// 2022): the best guess is right with probability `(1 + TV)/2`, where the total variation
+/// `TV = 2 Phi(mu/2) - 1` is delta at epsilon 0.
 ///
 /// # Errors
 /// [`ConvertError`] unless `rho` is positive and finite.
@@ -103,8 +106,8 @@ pub fn guess(rho: f64) -> Result<f64, ConvertError> {
     guess_by(Conversion::Exact, rho, 0.0)
 }
 
-/// The same where releases are not Gaussian: delta at epsilon 0 bounds the total variation, whichever conversion it is from. Half of the stated delta is a test's, where one
-/// is made.
+/// The same where releases are not Gaussian: delta at epsilon 0 bounds the total variation,
+/// whichever conversion it is from. Half of the stated delta is a test's, where one is made.
 fn guess_by(conversion: Conversion, rho: f64, delta: f64) -> Result<f64, ConvertError> {
     let distance = match conversion {
         Conversion::Tested => (convert::delta(Conversion::Cks, rho, 0.0)? + delta / 2.0).next_up(),
@@ -114,7 +117,8 @@ fn guess_by(conversion: Conversion, rho: f64, delta: f64) -> Result<f64, Convert
     Ok((0.5 + distance / 2.0).next_up().min(1.0))
 }
 
-/// An epsilon as it is stated: rounded up when computed, and again when printed, so that it is never too small.
+/// An epsilon as it is stated: rounded up when computed, and again when printed, so that it is
+/// never too small.
 ///
 /// # Examples
 /// ```

@@ -1,18 +1,21 @@
 //! The only door from rows to the outside.
 //!
-//! [`Rows`](crate::rows::Rows) answer a query with a [`Sensitive`]: integers, and a claim about how far one row can move them.
-//! [`release`] takes the query and a [`Spend`], adds exactly rounded Gaussian noise, and gives a [`Released`] value. Nothing else turns one
-//! into the other. What never passes the door is [`NotPrivate`] by type.
+//! [`Rows`](crate::rows::Rows) answer a query with a [`Sensitive`]: integers, and a claim about how
+//! far one row can move them. [`release`] takes the query and a [`Spend`], adds exactly rounded
+//! Gaussian noise, and gives a [`Released`] value. Nothing else turns one into the other. What
+//! never passes the door is [`NotPrivate`] by type.
 //!
-//! A release with claim `sum_j w_j D_j^2 <= delta_sq` and budget `rho` gets noise of integer standard deviation
-//! `sigma_j >= sqrt(delta_sq / (2 w_j rho))`, so its privacy loss `sum_j D_j^2 / (2 sigma_j^2)` is at most `rho`. The noise is
-//! `round(sigma_j Z)` on integers, which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the
-//! exact (epsilon, delta) conversion holds.
+//! A release with claim `sum_j w_j D_j^2 <= delta_sq` and budget `rho` gets noise of integer
+//! standard deviation `sigma_j >= sqrt(delta_sq / (2 w_j rho))`, so its privacy loss
+//! `sum_j D_j^2 / (2 sigma_j^2)` is at most `rho`. The noise is `round(sigma_j Z)` on integers,
+//! which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the exact
+//! (epsilon, delta) conversion holds.
 //!
-//! Other mechanisms stand in the crates of the methods that need them: a [`CustomMechanism`] is shown a [`Sealed`] answer by
-//! [`release_by`], and pays in rho, and where it tests in delta too. A run that uses one is not Gaussian, and its guarantee is
-//! converted by a bound that holds for any zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was
-//! is part of the result.
+//! Other mechanisms stand in the crates of the methods that need them: a [`CustomMechanism`] is
+//! shown a [`Sealed`] answer by [`release_by`], and pays in rho, and where it tests in delta too. A
+//! run that uses one is not Gaussian, and its guarantee is converted by a bound that holds for any
+//! zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was is part of
+//! the result.
 
 #![cfg_attr(
     not(test),

@@ -22,16 +22,17 @@ pub const MAX_SIGMA: u128 = 1 << 100;
 ///
 /// # Guarantee
 ///
-/// Given uniform independent words from `rng`, the law is exactly this one: no floating point is used, and no
-/// probability is rounded. Added to an integer query it is post-processing of a real Gaussian mechanism; the proof is in
-/// the [module](self).
+/// Given uniform independent words from `rng`, the law is exactly this one: no floating point is
+/// used, and no probability is rounded. Added to an integer query it is post-processing of a real
+/// Gaussian mechanism; the proof is in the [module](self).
 ///
 /// The run time depends on the value drawn. Do not let anybody time a single draw.
 ///
 /// # Panics
 ///
-/// When `sigma` is 0 or above [`MAX_SIGMA`]. `sigma` is a public number, checked when a release is planned. A draw with
-/// `|Z| >= 2^26`, which has probability below `exp(-2^51)`, may also stop the program rather than return a wrong integer.
+/// When `sigma` is 0 or above [`MAX_SIGMA`]. `sigma` is a public number, checked when a release is
+/// planned. A draw with `|Z| >= 2^26`, which has probability below `exp(-2^51)`, may also stop the
+/// program rather than return a wrong integer.
 ///
 /// # Examples
 ///
@@ -52,7 +53,8 @@ pub fn rounded_gaussian<R: RandomWords>(sigma: u128, rng: &mut R) -> i128 {
     if top_bit(rng.next_word()) { -magnitude } else { magnitude }
 }
 
-/// The absolute value of a standard normal, as its integer part and its lazily known fraction (steps 1 to 4).
+/// The absolute value of a standard normal, as its integer part and its lazily known fraction
+/// (steps 1 to 4).
 fn half_normal<R: RandomWords>(rng: &mut R) -> (u64, Deviate) {
     loop {
         let k = run_of_halves(rng);
@@ -68,7 +70,8 @@ fn half_normal<R: RandomWords>(rng: &mut R) -> (u64, Deviate) {
     }
 }
 
-/// The number of successes of [`exp_minus_half`] before its first failure: geometric, `P(k) = (1 - e^(-1/2)) e^(-k/2)`.
+/// The number of successes of [`exp_minus_half`] before its first failure: geometric,
+/// `P(k) = (1 - e^(-1/2)) e^(-k/2)`.
 fn run_of_halves<R: RandomWords>(rng: &mut R) -> u64 {
     let mut k = 0;
     while exp_minus_half(rng) {
@@ -77,7 +80,8 @@ fn run_of_halves<R: RandomWords>(rng: &mut R) -> u64 {
     k
 }
 
-/// True with probability `exp(-1/2)`: the longest run `1/2 > u_1 > u_2 > ... > u_n` has even length.
+/// True with probability `exp(-1/2)`: the longest run `1/2 > u_1 > u_2 > ... > u_n` has even
+/// length.
 fn exp_minus_half<R: RandomWords>(rng: &mut R) -> bool {
     let mut last = Deviate::new();
     if top_bit(last.digit(0, rng)) {
@@ -96,14 +100,15 @@ fn exp_minus_half<R: RandomWords>(rng: &mut R) -> bool {
 
 /// True with probability `exp(-x (2k + x) / (2k + 2))`.
 ///
-/// The longest run `x > u_1 > ... > u_n`, each step also passing an independent trial of probability
-/// `(2k + x) / (2k + 2)`, has even length.
+/// The longest run `x > u_1 > ... > u_n`, each step also passing an independent trial of
+/// probability `(2k + x) / (2k + 2)`, has even length.
 fn exp_minus_share<R: RandomWords>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
     let mut last: Option<Deviate> = None;
     let mut length = 0_u64;
     loop {
         let mut next = Deviate::new();
-        // The first link is compared with x itself, so that digits of x drawn here stay digits of x.
+        // The first link is compared with x itself, so that digits of x drawn here stay digits of
+        // x.
         let descends = next.is_below(last.as_mut().unwrap_or(x), rng);
         if !descends || !share_trial(k, x, rng) {
             return length.is_multiple_of(2);
@@ -115,17 +120,19 @@ fn exp_minus_share<R: RandomWords>(k: u64, x: &mut Deviate, rng: &mut R) -> bool
 
 /// True with probability `(2k + x) / (2k + 2)`.
 ///
-/// `(2k + 2) r` with `r` uniform has integer part `f` uniform on `0 ..= 2k + 1` and an independent uniform fraction, so
-/// `(2k + 2) r < 2k + x` when `f < 2k`, or when `f = 2k` and the fraction is below `x`.
+/// `(2k + 2) r` with `r` uniform has integer part `f` uniform on `0 ..= 2k + 1` and an independent
+/// uniform fraction, so `(2k + 2) r < 2k + x` when `f < 2k`, or when `f = 2k` and the fraction is
+/// below `x`.
 fn share_trial<R: RandomWords>(k: u64, x: &mut Deviate, rng: &mut R) -> bool {
     let f = uniform_below(2 * k + 2, rng);
     f < 2 * k || (f == 2 * k && Deviate::new().is_below(x, rng))
 }
 
-/// A uniform integer in `0 .. m`: the high word of `m w`, over the words `w` that leave each value equally many.
+/// A uniform integer in `0 .. m`: the high word of `m w`, over the words `w` that leave each value
+/// equally many.
 ///
-/// Each `f` is the high word for either `floor(2^64 / m)` or one more words; refusing low words under `2^64 mod m`
-/// leaves exactly `floor(2^64 / m)` (Lemire, 2019).
+/// Each `f` is the high word for either `floor(2^64 / m)` or one more words; refusing low words
+/// under `2^64 mod m` leaves exactly `floor(2^64 / m)` (Lemire, 2019).
 pub fn uniform_below<R: RandomWords>(m: u64, rng: &mut R) -> u64 {
     loop {
         let (high, low) = halves(u128::from(m) * u128::from(rng.next_word()));
@@ -143,20 +150,23 @@ fn round_scaled<R: RandomWords>(sigma: u128, mut x: Deviate, rng: &mut R) -> u12
     // Rounding is the floor after adding one half, here 2^127 in units of 2^-128.
     let (fraction, carry) = low.overflowing_add(1 << 127);
     let floor = high + u128::from(carry);
-    // What is missing to the next integer; 0 stands for a whole unit. The digits to come add less than sigma.
+    // What is missing to the next integer; 0 stands for a whole unit. The digits to come add less
+    // than sigma.
     let gap = fraction.wrapping_neg();
     let reaches = gap != 0 && gap < sigma && reaches_gap(sigma, gap, &mut x, rng);
     floor + u128::from(reaches)
 }
 
-/// Whether `sigma` times the fraction made of the digits of `x` after its second is `gap` or more, `0 < gap < sigma`.
+/// Whether `sigma` times the fraction made of the digits of `x` after its second is `gap` or more,
+/// `0 < gap < sigma`.
 fn reaches_gap<R: RandomWords>(sigma: u128, mut gap: u128, x: &mut Deviate, rng: &mut R) -> bool {
     for position in 2.. {
         let (added, added_low) = times_digit(sigma, x.digit(position, rng));
         if added >= gap {
             return true;
         }
-        // In units of the next digit the gap is (gap - added) 2^64 - added_low; past 2^127 it is out of reach.
+        // In units of the next digit the gap is (gap - added) 2^64 - added_low; past 2^127 it is
+        // out of reach.
         let left = gap - added;
         if left >= 1 << 63 {
             return false;
@@ -174,7 +184,8 @@ fn wide_product(a: u128, b: u128) -> (u128, u128) {
     let (b_high, b_low) = halves(b);
     let (upper, upper_low) = times_digit(a, b_high);
     let (lower, lower_low) = times_digit(a, b_low);
-    // a b = upper 2^128 + (upper_low + lower) 2^64 + lower_low; lower is below 2^128 - 2^64, so the sum fits.
+    // a b = upper 2^128 + (upper_low + lower) 2^64 + lower_low; lower is below 2^128 - 2^64, so the
+    // sum fits.
     let middle = u128::from(upper_low) + lower;
     (upper + (middle >> 64), middle << 64 | u128::from(lower_low))
 }

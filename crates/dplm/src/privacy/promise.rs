@@ -178,13 +178,16 @@ impl Promise {
     /// If a release is `rho`-zCDP by this promise, it is `cost * rho`-zCDP by that of the account.
     ///
     /// - *Like promises*: 1.
-    /// - *Replace-one in a zero-out account*: 1. A unit that contributes nothing is one whose cells are all missing, so
-    ///   zero-out neighbours are replace-one neighbours.
-    /// - *Zero-out in a replace-one account*: 4. Replaced is removed, then added: two steps, and two steps of
-    ///   `rho`-zCDP are `4 rho`-zCDP (Bun and Steinke 2016, proposition 27). A ledger charges for no such fit, and
-    ///   records what was made elsewhere. That proposition is not for mechanisms with a test.
-    /// - *Persons and rows*: never. A replaced row may carry another identifier; a person may have any number of rows.
-    /// - *Mechanisms*: Gaussian noise is zCDP, and zCDP is what a test allows with nothing of delta; not the reverse.
+    /// - *Replace-one in a zero-out account*: 1. A unit that contributes nothing is one whose cells
+    ///   are all missing, so zero-out neighbours are replace-one neighbours.
+    /// - *Zero-out in a replace-one account*: 4. Replaced is removed, then added: two steps, and
+    ///   two steps of `rho`-zCDP are `4 rho`-zCDP (Bun and Steinke 2016, proposition 27). A ledger
+    ///   charges for no such fit, and records what was made elsewhere. That proposition is not for
+    ///   mechanisms with a test.
+    /// - *Persons and rows*: never. A replaced row may carry another identifier; a person may have
+    ///   any number of rows.
+    /// - *Mechanisms*: Gaussian noise is zCDP, and zCDP is what a test allows with nothing of
+    ///   delta; not the reverse.
     ///
     /// # Errors
     /// Why no such number exists.

@@ -9,7 +9,8 @@ use super::{
     noise::{MAX_SIGMA, RandomWords, rounded_gaussian},
 };
 
-/// A value that may leave: anything may be done with it, and what is computed from it is released too.
+/// A value that may leave: anything may be done with it, and what is computed from it is released
+/// too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Released<T>(T);
 
@@ -48,9 +49,10 @@ impl<T> std::ops::Deref for Released<T> {
 /// Adds exactly rounded Gaussian noise to a query and releases it.
 ///
 /// # Guarantee
-/// If the claim of `query` is true, the output is `rho`-zCDP and `sqrt(2 rho)`-GDP, `rho` the worth of `spend`: the noise in
-/// coordinate j is `round(sigma_j Z)` with `sigma_j^2 >= delta_sq / (2 w_j rho)` in exact integers. On integers that is
-/// rounding of a real Gaussian mechanism, and so is saturation at the ends of `i128`: both are post-processing.
+/// If the claim of `query` is true, the output is `rho`-zCDP and `sqrt(2 rho)`-GDP, `rho` the worth
+/// of `spend`: the noise in coordinate j is `round(sigma_j Z)` with
+/// `sigma_j^2 >= delta_sq / (2 w_j rho)` in exact integers. On integers that is rounding of a real
+/// Gaussian mechanism, and so is saturation at the ends of `i128`: both are post-processing.
 ///
 /// # Errors
 /// When the noise would exceed [`MAX_SIGMA`]; nothing has been drawn then.
@@ -107,7 +109,8 @@ fn sigmas(query: &Sensitive, spend: &Spend) -> Result<Vec<u128>, PrivacyError> {
         .collect()
 }
 
-/// The smallest integer `sigma >= 1` with `sigma^2 >= delta_sq / (2 weight rho)`, `rho` the worth of `spend`.
+/// The smallest integer `sigma >= 1` with `sigma^2 >= delta_sq / (2 weight rho)`, `rho` the worth
+/// of `spend`.
 ///
 /// # Errors
 /// When that exceeds [`MAX_SIGMA`].

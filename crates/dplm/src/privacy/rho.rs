@@ -40,7 +40,8 @@ impl Rho {
         if !(Rho::SMALLEST.to_f64()..=Rho::LARGEST.to_f64()).contains(&rho) {
             return Err(PrivacyError::RhoOutOfRange);
         }
-        // The shortest decimal that reads back as this f64 is what the person typed; cut it after fifteen places.
+        // The shortest decimal that reads back as this f64 is what the person typed; cut it after
+        // fifteen places.
         let text = format!("{rho}");
         let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
         let digits: String = fraction.chars().chain(std::iter::repeat('0')).take(15).collect();
@@ -54,7 +55,8 @@ impl Rho {
         (Rho::SMALLEST..=Rho::LARGEST).contains(&Rho(units)).then_some(Rho(units))
     }
 
-    /// The budget that [`Display`](std::fmt::Display) prints like this; a share of a budget may be smaller than any budget.
+    /// The budget that [`Display`](std::fmt::Display) prints like this; a share of a budget may be
+    /// smaller than any budget.
     fn from_decimal(text: &str) -> Option<Rho> {
         const PLACES: usize = 15;
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -161,7 +163,8 @@ impl serde::Serialize for Rho {
     }
 }
 
-/// Every digit of a budget, as text, for `#[serde(with = "decimal")]`: not every budget is an `f64`.
+/// Every digit of a budget, as text, for `#[serde(with = "decimal")]`: not every budget is an
+/// `f64`.
 pub(crate) mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

@@ -6,7 +6,8 @@ use super::NotPrivate;
 
 /// An integer query computed from rows, with a claim about how far one row can move it.
 ///
-/// It cannot be printed, cloned, compared or serialised, and its value cannot be read outside this module.
+/// It cannot be printed, cloned, compared or serialised, and its value cannot be read outside this
+/// module.
 ///
 /// ```compile_fail
 /// # use dplm::privacy::Sensitive;
@@ -30,7 +31,8 @@ pub struct Sensitive {
 }
 
 impl Sensitive {
-    /// Claims that neighbouring data sets give vectors `q`, `q'` with `sum_j (q_j - q'_j)^2 <= delta_sq`.
+    /// Claims that neighbouring data sets give vectors `q`, `q'` with
+    /// `sum_j (q_j - q'_j)^2 <= delta_sq`.
     ///
     /// # Guarantee
     /// None of its own: the call site names the argument that proves the claim.
@@ -40,10 +42,11 @@ impl Sensitive {
         Sensitive { values, weights, delta_sq }
     }
 
-    /// Claims `sum_j w_j (q_j - q'_j)^2 <= delta_sq`: coordinate j gets noise smaller by `sqrt(w_j)`.
+    /// Claims `sum_j w_j (q_j - q'_j)^2 <= delta_sq`: coordinate j gets noise smaller by
+    /// `sqrt(w_j)`.
     ///
-    /// A symmetric matrix is claimed by its upper triangle with weight 1 on the diagonal and 2 off it, since each entry off
-    /// the diagonal stands for two in the Frobenius norm.
+    /// A symmetric matrix is claimed by its upper triangle with weight 1 on the diagonal and 2 off
+    /// it, since each entry off the diagonal stands for two in the Frobenius norm.
     #[doc(hidden)]
     pub fn claim_weighted(values: Vec<i128>, weights: Vec<u32>, delta_sq: BigUint) -> Sensitive {
         assert_eq!(values.len(), weights.len(), "one weight for each value");
@@ -57,8 +60,8 @@ impl Sensitive {
         Sealed::claim(Claim { values, weights, delta_sq })
     }
 
-    /// The query without noise, for tests that compare it on neighbouring data sets. The name is one to search for: no fit may use it
-    /// (`crates/dplm/tests/door.rs`).
+    /// The query without noise, for tests that compare it on neighbouring data sets. The name is
+    /// one to search for: no fit may use it (`crates/dplm/tests/door.rs`).
     #[doc(hidden)]
     pub fn into_not_private(self) -> NotPrivate<Claim> {
         let Sensitive { values, weights, delta_sq } = self;
@@ -66,7 +69,8 @@ impl Sensitive {
     }
 }
 
-/// What is inside a [`Sensitive`]: `sum_j w_j (q_j - q'_j)^2 <= delta_sq` on neighbouring data sets.
+/// What is inside a [`Sensitive`]: `sum_j w_j (q_j - q'_j)^2 <= delta_sq` on neighbouring data
+/// sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The query.
@@ -77,9 +81,11 @@ pub struct Claim {
     pub delta_sq: BigUint,
 }
 
-/// Something computed from rows, for which nothing has been paid, with what is known of how far one row moves it.
+/// Something computed from rows, for which nothing has been paid, with what is known of how far one
+/// row moves it.
 ///
-/// As a [`Sensitive`] it cannot be printed, cloned, compared or serialised, and what is inside cannot be read: only [`release_by`](super::release_by) shows it, to a mechanism.
+/// As a [`Sensitive`] it cannot be printed, cloned, compared or serialised, and what is inside
+/// cannot be read: only [`release_by`](super::release_by) shows it, to a mechanism.
 ///
 /// ```compile_fail
 /// # use dplm::privacy::Sealed;
@@ -107,7 +113,8 @@ impl<T> Sealed<T> {
         Sealed { inside }
     }
 
-    /// What is inside, for tests that compare it on neighbouring data sets. The name is one to search for: no fit may use it (`crates/dplm/tests/door.rs`).
+    /// What is inside, for tests that compare it on neighbouring data sets. The name is one to
+    /// search for: no fit may use it (`crates/dplm/tests/door.rs`).
     #[doc(hidden)]
     pub fn into_not_private(self) -> NotPrivate<T> {
         NotPrivate::new(self.inside)

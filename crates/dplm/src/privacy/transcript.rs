@@ -1,8 +1,9 @@
 //! For tests: what a fit released, and what the same questions would have said of another table.
 //!
-//! A guarantee of many releases, each chosen after the ones before, holds along every path: at each release, given all that came before, the
-//! answers for two neighbouring tables differ by so much. A test records a fit, plays its released numbers back to a fit of a neighbour, so
-//! that this one asks the same questions, and adds up how far apart their answers were.
+//! A guarantee of many releases, each chosen after the ones before, holds along every path: at each
+//! release, given all that came before, the answers for two neighbouring tables differ by so much.
+//! A test records a fit, plays its released numbers back to a fit of a neighbour, so that this one
+//! asks the same questions, and adds up how far apart their answers were.
 
 use std::cell::RefCell;
 
@@ -33,10 +34,12 @@ pub(crate) fn recorded<T>(fit: impl FnOnce() -> T) -> (T, Vec<Heard>) {
     on(Tape::default(), fit)
 }
 
-/// The loss, at each release of a fit, against another table: `|q - q'|^2 / (2 sigma^2)`, for the questions that the recorded fit asked.
+/// The loss, at each release of a fit, against another table: `|q - q'|^2 / (2 sigma^2)`, for the
+/// questions that the recorded fit asked.
 ///
 /// # Panics
-/// When the other fit asks other questions, or with other noise: then it did not depend on released numbers alone.
+/// When the other fit asks other questions, or with other noise: then it did not depend on released
+/// numbers alone.
 pub(crate) fn losses<T>(heard: &[Heard], fit: impl FnOnce() -> T) -> Vec<f64> {
     let (_, other) = on(Tape { heard: Vec::new(), played: Some(heard.to_vec()) }, fit);
     assert_eq!(heard.len(), other.len(), "a fit asks as many questions of a neighbour");

@@ -6,13 +6,15 @@ use crate::lattice::MOST_ROWS;
 
 crate::choice! {
     "unit";
-    /// The privacy unit: what neighbouring data sets differ in one of. How many there are is public.
+    /// The privacy unit: what neighbouring data sets differ in one of. How many there are is
+    /// public.
     #[derive(Default)]
     pub enum Unit {
         /// A row of the table.
         #[default]
         Row = "row",
-        /// All rows with the same value in an identifier column. How many rows there are is not public then.
+        /// All rows with the same value in an identifier column. How many rows there are is not
+        /// public then.
         Person = "person",
     }
 }
@@ -30,15 +32,17 @@ impl Unit {
 /// The privacy unit is a person: all rows with the same value in a column.
 ///
 /// # Guarantee
-/// A person's rows are the first so many in the order of the table. A row in which the identifier is missing is nobody's, and contributes nothing.
-/// Identifiers are compared and forgotten; none is kept, printed or written.
+/// A person's rows are the first so many in the order of the table. A row in which the identifier
+/// is missing is nobody's, and contributes nothing. Identifiers are compared and forgotten; none is
+/// kept, printed or written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     /// The column that identifies persons.
     pub column: String,
     /// The most rows of a person that count, where something is said of it.
     pub rows: Option<u32>,
-    /// Whether each person counts once, their rows that have no missing cell sharing the weight; else each row counts once.
+    /// Whether each person counts once, their rows that have no missing cell sharing the weight;
+    /// else each row counts once.
     #[serde(default)]
     pub counts_once: bool,
 }

@@ -222,7 +222,8 @@ impl<'a> Envelope<'a> {
 }
 
 impl Fit {
-    /// Writes the fit to a file, as the JSON that `dplm fit --json` gives: for readers, for programs, and for [`load`](Self::load).
+    /// Writes the fit to a file, as the JSON that `dplm fit --json` gives: for readers, for
+    /// programs, and for [`load`](Self::load).
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -230,8 +231,8 @@ impl Fit {
         Ok(fs::write(path, to_json(self)).map_err(|error| FitFileError::Unwritten { kind: error.kind() })?)
     }
 
-    /// Reads a fit that [`save`](Self::save) or `dplm fit --json` has written: equal to the one that was written, to the last bit, and it
-    /// answers as that one does.
+    /// Reads a fit that [`save`](Self::save) or `dplm fit --json` has written: equal to the one
+    /// that was written, to the last bit, and it answers as that one does.
     ///
     /// # Errors
     /// When the file cannot be read, is something else, or is from a newer version.
@@ -258,7 +259,8 @@ impl Fit {
 }
 
 impl GroupedFit {
-    /// Writes the fits to a file, as the JSON that `dplm fit --by --json` gives: for readers, for programs, and for [`load`](Self::load).
+    /// Writes the fits to a file, as the JSON that `dplm fit --by --json` gives: for readers, for
+    /// programs, and for [`load`](Self::load).
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -266,7 +268,8 @@ impl GroupedFit {
         Ok(fs::write(path, grouped_to_json(self)).map_err(|error| FitFileError::Unwritten { kind: error.kind() })?)
     }
 
-    /// Reads fits that [`save`](Self::save) or `dplm fit --by --json` has written: equal to those that were written, to the last bit.
+    /// Reads fits that [`save`](Self::save) or `dplm fit --by --json` has written: equal to those
+    /// that were written, to the last bit.
     ///
     /// # Errors
     /// When the file cannot be read, is something else, or is from a newer version.

@@ -150,7 +150,8 @@ fn reading(fit: &GroupedFit) -> String {
     covered_in_words(fit).iter().map(|words| wrapped(words, WIDTH, "")).collect()
 }
 
-/// What a reader should know, with the groups that it is about; not what is said of coefficients that were left out already.
+/// What a reader should know, with the groups that it is about; not what is said of coefficients
+/// that were left out already.
 pub(super) fn notes_in_words(fit: &GroupedFit) -> Vec<String> {
     let fitted = fit.fits().count();
     let is_new = |warning: &Warning| !matches!(warning, Warning::LeftOut { .. });

@@ -16,7 +16,8 @@ use crate::{
     privacy::{self, Epsilon, Mechanism, Noise, Promise, Provenance, Rho, Unit, convert::Conversion},
 };
 
-/// The number of this form of the document. A form that older programs would misread gets the next one.
+/// The number of this form of the document. A form that older programs would misread gets the next
+/// one.
 pub const SCHEMA: u32 = 3;
 
 /// What readers and programs look for.
@@ -110,7 +111,8 @@ pub(super) struct Ledger<'a> {
     dataset: &'a str,
     entry: i64,
     hash: &'a str,
-    /// What the entry records, where it is not the guarantee's rho: a fit may be paid for in parts, or together with others.
+    /// What the entry records, where it is not the guarantee's rho: a fit may be paid for in parts,
+    /// or together with others.
     #[serde(skip_serializing_if = "Option::is_none")]
     charged: Option<Box<RawValue>>,
     total: f64,
@@ -290,7 +292,8 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The fit as JSON, every number at full precision: what readers look for, and under `fit` all that [`Fit::load`] needs.
+/// The fit as JSON, every number at full precision: what readers look for, and under `fit` all that
+/// [`Fit::load`] needs.
 pub fn to_json(fit: &Fit) -> String {
     let document = Document {
         facts: Facts::of(fit),

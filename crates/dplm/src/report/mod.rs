@@ -1,4 +1,5 @@
-//! A [`Fit`](crate::Fit) as text, as JSON, as a page and in a file, and the kit that draws its pictures. Nothing here can see a row.
+//! A [`Fit`](crate::Fit) as text, as JSON, as a page and in a file, and the kit that draws its
+//! pictures. Nothing here can see a row.
 
 pub mod svg;
 mod check;

@@ -117,7 +117,8 @@ pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
     })
 }
 
-/// Rows of cells in columns, the first aligned on the left and the others on the right, with so many spaces before and between.
+/// Rows of cells in columns, the first aligned on the left and the others on the right, with so
+/// many spaces before and between.
 pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
     let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -174,8 +175,8 @@ fn columns(fit: &Fit) -> Vec<String> {
     std::iter::once(String::new()).chain(names).collect()
 }
 
-/// Whether any of these is tested by Student's distribution, so that a table of them has a column of
-/// degrees of freedom.
+/// Whether any of these is tested by Student's distribution, so that a table of them has a column
+/// of degrees of freedom.
 pub fn are_student<'a>(all: impl IntoIterator<Item = &'a Precision>) -> bool {
     all.into_iter().any(|one| one.df.is_some())
 }
@@ -284,7 +285,8 @@ pub(super) fn odds_heads(fit: &Fit, first: &str, [low, high]: [&str; 2]) -> Vec<
     heads[..shown].iter().map(|head| (*head).to_owned()).collect()
 }
 
-/// The cells of each coefficient but the constant: its odds ratio and its average marginal effect, with their intervals.
+/// The cells of each coefficient but the constant: its odds ratio and its average marginal effect,
+/// with their intervals.
 pub(super) fn odds_rows(fit: &Fit) -> Vec<Vec<String>> {
     let cells = |estimate: f64, low: f64, high: f64| [estimate, low, high].map(significant);
     let row = |ratio: OddsRatio| {

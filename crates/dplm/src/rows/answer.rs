@@ -5,7 +5,8 @@ use crate::{
     privacy::{Neighbours, Sealed, Sensitive, Sensitivity},
 };
 
-/// `sum_i A_i` for `A_i = v_i v_i'` of a row, or the sum of those over a person's rows, for which nothing has been paid: each query of it is a release of its own.
+/// `sum_i A_i` for `A_i = v_i v_i'` of a row, or the sum of those over a person's rows, for which
+/// nothing has been paid: each query of it is a release of its own.
 pub struct OuterSum {
     sum: Moments,
     /// The largest `||A_i||_F`, which is `||v_i||^2` of a row, whatever a row or a person holds.
@@ -29,18 +30,21 @@ impl OuterSum {
         Sealed::claim(OuterProducts { sum, norm_sq: self.norm_sq, sensitivity })
     }
 
-    /// The upper triangle, column by column, with weight 2 off the diagonal: noise there is smaller by `sqrt(2)`.
+    /// The upper triangle, column by column, with weight 2 off the diagonal: noise there is smaller
+    /// by `sqrt(2)`.
     pub fn into_matrix(self) -> Sensitive {
         let size = self.sum.size();
-        // Every row's vector has integer norm at most `largest_norm` (`Outer::largest_norm`), so its outer product has Frobenius norm at
-        // most `norm_sq`; a person's sum of outer products has by the same rule, and is positive semidefinite. A weighted triangle has
-        // the squared norm of the matrix.
+        // Every row's vector has integer norm at most `largest_norm` (`Outer::largest_norm`), so
+        // its outer product has Frobenius norm at most `norm_sq`; a person's sum of outer products
+        // has by the same rule, and is positive semidefinite. A weighted triangle has the squared
+        // norm of the matrix.
         let delta_sq = self.sensitivity.of_outer_sum(&self.norm_sq.into());
         Sensitive::claim_weighted(self.sum.into_upper(), Moments::multiplicities(size), delta_sq)
     }
 }
 
-/// How many rows, or persons, are above each threshold of a ladder, for which nothing has been paid: each count is a release of its own.
+/// How many rows, or persons, are above each threshold of a ladder, for which nothing has been
+/// paid: each count is a release of its own.
 pub struct TailCounts {
     counts: Vec<u64>,
     sensitivity: Sensitivity,
@@ -69,7 +73,8 @@ impl TailCounts {
     /// How many are above a threshold.
     pub fn above(&self, threshold: usize) -> Sensitive {
         let count = i128::from(self.counts[threshold]);
-        // A row, or a person, is above the threshold or not, by a rule about them alone: the term is 0 or 1.
+        // A row, or a person, is above the threshold or not, by a rule about them alone: the term
+        // is 0 or 1.
         Sensitive::claim(vec![count], self.sensitivity.of_number(&1u32.into()))
     }
 }
@@ -77,7 +82,8 @@ impl TailCounts {
 /// A sum of positive semidefinite matrices, one of each unit.
 ///
 /// # Guarantee
-/// That of a unit has Frobenius norm at most `norm_sq`, whatever the unit holds, and is nothing for one that is zeroed out.
+/// That of a unit has Frobenius norm at most `norm_sq`, whatever the unit holds, and is nothing for
+/// one that is zeroed out.
 pub struct OuterProducts {
     /// The sum.
     pub sum: Moments,

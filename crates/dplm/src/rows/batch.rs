@@ -1,4 +1,5 @@
-//! What queries of other crates are answered: sums of their terms, and rows in batches by their place in the table.
+//! What queries of other crates are answered: sums of their terms, and rows in batches by their
+//! place in the table.
 
 use super::{
     Engine, MemoryRows, Rows,
@@ -18,7 +19,8 @@ impl<S: Store + 'static> CustomRows for Engine<S> {
         let shape = query.shape();
         shape.must_fit();
         let sum = self.sums(Sum::Custom(query))?;
-        // Each row's term was held against its shape, and a person has at most so many rows; a unit that is zeroed out has terms of nothing.
+        // Each row's term was held against its shape, and a person has at most so many rows; a unit
+        // that is zeroed out has terms of nothing.
         let claim = shape.claimed(self.rows_in_unit().unwrap_or(1), self.sensitivity(neighbours));
         Ok(Sensitive::claim(sum, claim))
     }
@@ -118,7 +120,8 @@ mod tests {
         table::{Block, Cells},
     };
 
-    /// Every row is in one batch, by its place, with its cells: the moments of a batch are those of its rows, and there are no others.
+    /// Every row is in one batch, by its place, with its cells: the moments of a batch are those of
+    /// its rows, and there are no others.
     #[test]
     fn batches_are_the_rows_at_their_places() {
         let column = |name: &str| Column { name: name.into(), kind: Kind::Standard };

@@ -1,8 +1,10 @@
 //! Steps that go through a byte of each cell, and give the same integers.
 //!
-//! Where noise keeps iterates so far from any one point that no row is surely unclipped over a whole region, most rows still are at each iterate. A
-//! coarse copy of the rows tells which, at a quarter of the memory to go through; the sum over all rows, as if none were clipped, is known from
-//! exact second moments, and only rows that are undecided are visited for what clipping changes.
+//! Where noise keeps iterates so far from any one point that no row is surely unclipped over a
+//! whole region, most rows still are at each iterate. A coarse copy of the rows tells which, at a
+//! quarter of the memory to go through; the sum over all rows, as if none were clipped, is known
+//! from exact second moments, and only rows that are undecided are visited for what clipping
+//! changes.
 
 use rayon::prelude::*;
 
@@ -41,7 +43,8 @@ impl Coarse {
         Ok(Coarse { centre, chunks, moments: Moments::from_upper(features + 1, moments) })
     }
 
-    /// The negative gradient sum over the rows that this is a copy of, and how many of them were visited.
+    /// The negative gradient sum over the rows that this is a copy of, and how many of them were
+    /// visited.
     pub(super) fn negative_gradient_sum(&self, rows: &Chunks, kernel: Kernel, at: At<'_>) -> (Vec<i128>, u64) {
         let displacement = Displacement::new(&self.centre, at.0);
         let nothing = || (vec![0; rows.features], 0);
@@ -57,7 +60,8 @@ impl Coarse {
     }
 }
 
-/// Adds what clipping changes of some rows of a block: `X_i (clamp(r_i) - r_i)`, a weight of at most `|r_i|`, which is below 2^53.
+/// Adds what clipping changes of some rows of a block: `X_i (clamp(r_i) - r_i)`, a weight of at
+/// most `|r_i|`, which is below 2^53.
 fn change(
     chunk: &Chunk,
     index: usize,

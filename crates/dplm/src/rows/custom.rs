@@ -1,8 +1,9 @@
 //! The way in for queries of other crates.
 //!
-//! A query of this crate claims what a proof beside it says. A query of another crate says what one row adds to a sum, and
-//! of which [`Shape`] that term is. Here each term is held against its shape, in exact integers, before it counts: the claim
-//! follows from the shape alone. All that a query is trusted with is that its term is a function of the row.
+//! A query of this crate claims what a proof beside it says. A query of another crate says what one
+//! row adds to a sum, and of which [`Shape`] that term is. Here each term is held against its
+//! shape, in exact integers, before it counts: the claim follows from the shape alone. All that a
+//! query is trusted with is that its term is a function of the row.
 
 use num_bigint::BigUint;
 
@@ -36,7 +37,8 @@ pub enum Shape {
 /// Numbers of a term that are not 0, each with its place in the sum, in ascending order.
 pub type Term = Vec<(usize, i64)>;
 
-/// A sum over rows: what one row adds, as a function of its cells and of public numbers, and of nothing else.
+/// A sum over rows: what one row adds, as a function of its cells and of public numbers, and of
+/// nothing else.
 pub trait CustomQuery: Sync {
     /// How many numbers the sum has; public.
     fn len(&self, features: usize) -> usize;
@@ -49,8 +51,9 @@ pub trait CustomQuery: Sync {
     /// What the term of a row is like. A term of another shape counts as nothing.
     fn shape(&self) -> Shape;
 
-    /// Adds the term of a row to an empty one. A row is its features and then its response: whole numbers of at most 2^19, in lattice units of a cell. Rows of zeros, as those with a missing cell are, are not
-    /// asked about, and add nothing.
+    /// Adds the term of a row to an empty one. A row is its features and then its response: whole
+    /// numbers of at most 2^19, in lattice units of a cell. Rows of zeros, as those with a missing
+    /// cell are, are not asked about, and add nothing.
     fn term(&self, row: &[i64], term: &mut Term);
 }
 
@@ -65,41 +68,49 @@ pub trait CustomRows {
     /// When rows cannot be read.
     fn sum(&self, query: &dyn CustomQuery, neighbours: Neighbours) -> Result<Sensitive, Error>;
 
-    /// The second moments `[X y]' [X y]` of each of so many batches. Row `i` of the table is in batch `i mod batches`, whatever it holds.
+    /// The second moments `[X y]' [X y]` of each of so many batches. Row `i` of the table is in
+    /// batch `i mod batches`, whatever it holds.
     ///
     /// # Errors
     /// When rows cannot be read.
     ///
     /// # Panics
-    /// When the unit is a person, or these are the rows of a group: batches go by the place of a row in the table.
+    /// When the unit is a person, or these are the rows of a group: batches go by the place of a
+    /// row in the table.
     fn batch_moments(&self, batches: usize) -> Result<Sealed<BatchMoments>, Error>;
 
-    /// The rows of each of so many batches by themselves, in memory; they take as much again. Row `i` of the table is in batch `i mod batches`, whatever it
-    /// holds.
+    /// The rows of each of so many batches by themselves, in memory; they take as much again. Row
+    /// `i` of the table is in batch `i mod batches`, whatever it holds.
     ///
     /// # Guarantee
-    /// Batches compose in parallel: where the releases of each spend at most `rho`, all of them together are `rho`-zCDP, and `sqrt(2 rho)`-GDP where they are
-    /// Gaussian. A row that is replaced, or zeroed out, keeps its place and so its batch, and each batch claims for its rows what a table does for its own; the
-    /// answers of all others are the same in both tables, whatever they were asked after what was released before.
+    /// Batches compose in parallel: where the releases of each spend at most `rho`, all of them
+    /// together are `rho`-zCDP, and `sqrt(2 rho)`-GDP where they are Gaussian. A row that is
+    /// replaced, or zeroed out, keeps its place and so its batch, and each batch claims for its
+    /// rows what a table does for its own; the answers of all others are the same in both tables,
+    /// whatever they were asked after what was released before.
     ///
     /// # Errors
     /// When rows cannot be read.
     ///
     /// # Panics
-    /// When the unit is a person, or these are the rows of a group: batches go by the place of a row in the table.
+    /// When the unit is a person, or these are the rows of a group: batches go by the place of a
+    /// row in the table.
     fn batches(&self, batches: usize) -> Result<Vec<Box<dyn Rows>>, Error>;
 }
 
 /// The second moments of each of several batches.
 ///
 /// # Guarantee
-/// Which batch a row is in is public: whatever a row holds, it changes the moments of one batch, for both relations between neighbours.
+/// Which batch a row is in is public: whatever a row holds, it changes the moments of one batch,
+/// for both relations between neighbours.
 pub struct BatchMoments(pub Vec<Moments>);
 
 impl Shape {
     /// How far a unit of so many rows may move the sum of its terms, squared.
     ///
-    /// The terms of a unit add up to one of the same shape, `rows_in_unit` times as large. Vectors without negative numbers are at most `sqrt(2)` times their norm apart, since `||v - u||^2 = ||v||^2 + ||u||^2 - 2 v.u`.
+    /// The terms of a unit add up to one of the same shape, `rows_in_unit` times as large. Vectors
+    /// without negative numbers are at most `sqrt(2)` times their norm apart, since
+    /// `||v - u||^2 = ||v||^2 + ||u||^2 - 2 v.u`.
     pub(super) fn claimed(self, rows_in_unit: u32, sensitivity: Sensitivity) -> BigUint {
         let of_unit = |most: u128| BigUint::from(most) * rows_in_unit;
         match self {

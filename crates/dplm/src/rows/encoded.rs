@@ -1,4 +1,5 @@
-//! Encoded rows, wherever they are: what is read goes into memory while it fits, and into a scratch file from then on.
+//! Encoded rows, wherever they are: what is read goes into memory while it fits, and into a scratch
+//! file from then on.
 
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
@@ -16,10 +17,12 @@ use crate::{
     table::{Block, DataError},
 };
 
-/// Rows stay in memory while they take at most one part in so many of what is allowed: the rest is for re-encoded rows, undecided rows and work.
+/// Rows stay in memory while they take at most one part in so many of what is allowed: the rest is
+/// for re-encoded rows, undecided rows and work.
 const MEMORY_SHARE: u64 = 2;
 
-/// Takes table blocks and encodes them, into memory while they fit and into a scratch file from then on.
+/// Takes table blocks and encodes them, into memory while they fit and into a scratch file from
+/// then on.
 pub struct Builder<'a> {
     encoded: MemoryBuilder<'a>,
     features: usize,
@@ -41,7 +44,8 @@ pub enum Encoded {
 }
 
 impl<'a> Builder<'a> {
-    /// No rows yet. `memory` is the most bytes that rows and the work on them may take; without it, three quarters of the machine's.
+    /// No rows yet. `memory` is the most bytes that rows and the work on them may take; without it,
+    /// three quarters of the machine's.
     pub fn new(design: &'a Design, memory: Option<u64>) -> Builder<'a> {
         let memory = allowed(memory);
         let encoded = MemoryBuilder::new(design);
@@ -99,8 +103,8 @@ impl Encoded {
         })
     }
 
-    /// The same rows by person, of each the first `most`, and what is made of them together; as much memory again is needed for a while,
-    /// or space in the temporary directory.
+    /// The same rows by person, of each the first `most`, and what is made of them together; as
+    /// much memory again is needed for a while, or space in the temporary directory.
     ///
     /// # Errors
     /// When rows cannot be read or kept.
@@ -115,10 +119,12 @@ impl Encoded {
         })
     }
 
-    /// Says that these are the units of one of several groups, and how many of them there are, as that was released or is public.
+    /// Says that these are the units of one of several groups, and how many of them there are, as
+    /// that was released or is public.
     ///
     /// # Guarantee
-    /// From then on every query claims what [`Sensitivity`](crate::privacy) asks of groups, and how many units there are is not told.
+    /// From then on every query claims what [`Sensitivity`](crate::privacy) asks of groups, and how
+    /// many units there are is not told.
     #[doc(hidden)]
     pub fn say_of_group(&mut self, said: u64) {
         match self {
@@ -130,7 +136,8 @@ impl Encoded {
         }
     }
 
-    /// Says that these rows are needed for one fit only, so that it may take the memory that they are in.
+    /// Says that these rows are needed for one fit only, so that it may take the memory that they
+    /// are in.
     pub(crate) fn give_up(&mut self) {
         if let Encoded::Memory(rows) = self {
             rows.give_up();

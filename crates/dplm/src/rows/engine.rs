@@ -26,13 +26,15 @@ pub struct Engine<S> {
     /// How many units there are: rows, or persons with at most so many rows.
     count: u64,
     rows_in_unit: Option<u32>,
-    /// Where these are the units of one of several groups, how many there are said to be: that is public, and how many there are is not.
+    /// Where these are the units of one of several groups, how many there are said to be: that is
+    /// public, and how many there are is not.
     said: Option<u64>,
     /// Whether these rows are needed for one fit only.
     given_up: bool,
     kernel: Kernel,
     clip: Option<Clip>,
-    /// What is known of the rows beyond their cells. Answers do not depend on it, only the time they take.
+    /// What is known of the rows beyond their cells. Answers do not depend on it, only the time
+    /// they take.
     screen: Option<Screen>,
 }
 
@@ -102,13 +104,16 @@ impl<S: Store> Engine<S> {
         self.kernel = kernel;
     }
 
-    /// How many rows were looked at for [`ClippedRows::negative_gradient_sum`](super::ClippedRows::negative_gradient_sum) since it was forecast, for measuring.
+    /// How many rows were looked at for
+    /// [`ClippedRows::negative_gradient_sum`](super::ClippedRows::negative_gradient_sum) since it
+    /// was forecast, for measuring.
     #[doc(hidden)]
     pub fn visited(&self) -> NotPrivate<u64> {
         NotPrivate::new(self.screen.as_ref().map_or(0, Screen::visited))
     }
 
-    /// Shows every block, with how many of its rows are data. Groups of persons are shown whole, with the rows of zeros that fill them up.
+    /// Shows every block, with how many of its rows are data. Groups of persons are shown whole,
+    /// with the rows of zeros that fill them up.
     pub(super) fn for_each_block(&self, see: &mut dyn FnMut(RowBlock<'_>, usize)) -> Result<(), Error> {
         let mut left = if self.rows_in_unit.is_some() { usize::MAX } else { self.count as usize };
         self.store.for_each_piece(&mut |cells| {
@@ -229,8 +234,10 @@ impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
             ((Some(screen), store), Link::Identity) => screen.negative_gradient_sum(store, theta, lattice)?,
             _ => self.terms(Term::Gradient, (theta, lattice))?,
         };
-        // Each row's term `X_i w`, `|w| <= B_i` (`family::weighted` of a binary response), has integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
-        // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's term.
+        // Each row's term `X_i w`, `|w| <= B_i` (`family::weighted` of a binary response), has
+        // integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
+        // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's
+        // term.
         Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_vector_sum(&self.clip.gamma_sq())))
     }
 
@@ -248,15 +255,16 @@ impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
         neighbours: Neighbours,
     ) -> Result<Sensitive, Error> {
         let sum = self.terms(Term::Number(number), (theta, lattice))?;
-        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, and a variance is at most a quarter; the mean
-        // of such numbers over a person's rows, cut, is one too.
+        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, and
+        // a variance is at most a quarter; the mean of such numbers over a person's rows, cut, is
+        // one too.
         Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&Number::UNIT.into())))
     }
 
     fn square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
         let sum = self.terms(Term::Square, (theta, lattice))?;
-        // Each row's or person's term is the square of a norm of at most gamma, as above, shifted down: an integer from 0 to
-        // gamma^2 / 2^shift.
+        // Each row's or person's term is the square of a norm of at most gamma, as above, shifted
+        // down: an integer from 0 to gamma^2 / 2^shift.
         let most = self.clip.gamma_sq() >> self.clip.square_shift();
         Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&most)))
     }

@@ -1,11 +1,13 @@
 //! Rows in a scratch file: more of them than memory holds.
 //!
-//! Cells are encoded once and written as they would lie in memory, four bytes each. A question streams the file in pieces of a few
-//! megabytes, the system reading ahead; bounds are computed as pieces go by. Screening keeps the undecided rows in memory, within a limit, and
-//! leaves the file alone while they suffice.
+//! Cells are encoded once and written as they would lie in memory, four bytes each. A question
+//! streams the file in pieces of a few megabytes, the system reading ahead; bounds are computed as
+//! pieces go by. Screening keeps the undecided rows in memory, within a limit, and leaves the file
+//! alone while they suffice.
 //!
-//! The file has no name: no other user can open it, while the same user and the administrator can, through `/proc`. On Windows it has one, and
-//! nobody can open it while it is open here. It is gone when the program ends, however it ends. It lies where the system keeps temporary files
+//! The file has no name: no other user can open it, while the same user and the administrator can,
+//! through `/proc`. On Windows it has one, and nobody can open it while it is open here. It is gone
+//! when the program ends, however it ends. It lies where the system keeps temporary files
 //! (`TMPDIR`, on Windows `TMP`), and space is asked for before it is written to.
 
 use std::{fs::File, io};
@@ -41,8 +43,8 @@ pub struct Scratch {
     file: File,
     features: usize,
     blocks: usize,
-    /// The blocks of each group of persons with several rows, and where the file is cut into pieces for their sake; none for rows that stand
-    /// for themselves.
+    /// The blocks of each group of persons with several rows, and where the file is cut into pieces
+    /// for their sake; none for rows that stand for themselves.
     depths: Vec<u32>,
     cuts: Vec<Cut>,
     spare: u64,
@@ -281,7 +283,8 @@ impl Store for Scratch {
     }
 }
 
-/// The most bytes that rows and the work on them may take: three quarters of the machine's when nothing is said.
+/// The most bytes that rows and the work on them may take: three quarters of the machine's when
+/// nothing is said.
 pub(super) fn allowed(memory: Option<u64>) -> u64 {
     memory.unwrap_or_else(|| system::memory().map_or(u64::MAX, |bytes| bytes / 4 * 3))
 }

@@ -1,7 +1,8 @@
 //! The rows of each of several groups.
 //!
-//! A row is in the group that its cell in a column names, or in none. A person is in the group of the first of their rows that is in any; their rows in
-//! other groups contribute nothing. Both are rules about one unit, so that a unit is in one group at most.
+//! A row is in the group that its cell in a column names, or in none. A person is in the group of
+//! the first of their rows that is in any; their rows in other groups contribute nothing. Both are
+//! rules about one unit, so that a unit is in one group at most.
 
 use super::{Builder, Encoded, Persons, Together, answer};
 use crate::{
@@ -25,14 +26,15 @@ pub(crate) struct GroupBuilder<'a> {
 }
 
 impl<'a> GroupBuilder<'a> {
-    /// No rows yet, for so many groups of rows, or of persons. All groups together take at most `memory` bytes.
+    /// No rows yet, for so many groups of rows, or of persons. All groups together take at most
+    /// `memory` bytes.
     pub(crate) fn new(design: &'a Design, memory: Option<u64>, groups: usize, of_persons: bool) -> GroupBuilder<'a> {
         let builders = (0..groups).map(|_| Builder::new(design, memory).one_of(groups)).collect();
         GroupBuilder { builders, units: 0, members: of_persons.then(|| Members::of(groups)) }
     }
 
-    /// Encodes a block of the table. The column after those of the design says which group a row is in, and the last one, where units are
-    /// persons, who it is of.
+    /// Encodes a block of the table. The column after those of the design says which group a row is
+    /// in, and the last one, where units are persons, who it is of.
     pub(crate) fn push(&mut self, block: &Block, by: usize) -> Result<(), DataError> {
         let mut of_rows = levels(&block.columns[by]).to_vec();
         let persons = match &mut self.members {
@@ -88,7 +90,8 @@ impl Members {
         Members { of_persons: Vec::new(), groups: none, counts: vec![0; groups] }
     }
 
-    /// Takes the next rows in: gives each person's number in their group, and takes rows out of groups that are not their person's.
+    /// Takes the next rows in: gives each person's number in their group, and takes rows out of
+    /// groups that are not their person's.
     fn join(&mut self, persons: &[u32], of_rows: &mut [u32]) -> Vec<u32> {
         let join = |(&person, group): (&u32, &mut u32)| {
             if person == MISSING {

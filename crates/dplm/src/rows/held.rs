@@ -7,13 +7,14 @@ use crate::{
     lattice::{BLOCK_ROWS, Group, Kernel, RowBlock, reaches},
 };
 
-/// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory never doubles while it grows.
+/// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory
+/// never doubles while it grows.
 pub(super) const CHUNK_BLOCKS: usize = 256;
 /// Rows per chunk.
 pub(super) const CHUNK_ROWS: usize = CHUNK_BLOCKS * BLOCK_ROWS;
 
-/// Some blocks of rows that stand for themselves, with their clip bounds; or some groups of persons with several rows, with the reaches
-/// of those.
+/// Some blocks of rows that stand for themselves, with their clip bounds; or some groups of persons
+/// with several rows, with the reaches of those.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
     pub(super) cells: &'a [f32],
@@ -71,8 +72,8 @@ pub(super) fn stride(all: u64, rows: usize) -> usize {
     usize::try_from(all).map_or(1, |all| (all / rows.max(1)).max(1))
 }
 
-/// The length of parts of a whole such that every thread has a few: enough to share the work evenly, and not so many that their sums
-/// take memory.
+/// The length of parts of a whole such that every thread has a few: enough to share the work
+/// evenly, and not so many that their sums take memory.
 pub(super) fn evenly(length: usize) -> usize {
     length.div_ceil(4 * rayon::current_num_threads()).max(1)
 }

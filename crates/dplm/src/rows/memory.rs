@@ -76,7 +76,8 @@ impl<'a> MemoryBuilder<'a> {
         self.reserve(end);
         let first_chunk = start / CHUNK_ROWS;
         let (writer, length) = (&self.writer, PART_BLOCKS * RowBlock::len_for(self.features));
-        // Every chunk but the last is whole, and parts divide it, so the parts of all follow each other.
+        // Every chunk but the last is whole, and parts divide it, so the parts of all follow each
+        // other.
         let parts = self.chunks[first_chunk..].iter_mut().flat_map(|chunk| chunk.chunks_mut(length));
         let parts: Vec<(usize, &mut [f32])> = (first_chunk * CHUNK_ROWS..).step_by(PART_ROWS).zip(parts).collect();
         parts.into_par_iter().for_each(|(part_start, part)| {

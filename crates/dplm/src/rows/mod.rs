@@ -1,7 +1,8 @@
 //! Where rows live.
 //!
-//! An engine answers a handful of queries with exact integers, each sealed with how far one row, or one person's rows, can move it. Exact sums make engines
-//! interchangeable: the same rows give the same bits on each.
+//! An engine answers a handful of queries with exact integers, each sealed with how far one row, or
+//! one person's rows, can move it. Exact sums make engines interchangeable: the same rows give the
+//! same bits on each.
 
 mod answer;
 mod person;
@@ -51,31 +52,36 @@ use crate::{
     privacy::{Neighbours, NotPrivate},
 };
 
-/// What is publicly known of the gradients that will be asked for. It may change how long answers take, never what they are.
+/// What is publicly known of the gradients that will be asked for. It may change how long answers
+/// take, never what they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
     /// How many there will be.
     pub steps: u32,
     /// The step size `eta`.
     pub step_size: f64,
-    /// The standard deviation `lambda` of the noise in each coordinate of each mean gradient, in standardised units.
+    /// The standard deviation `lambda` of the noise in each coordinate of each mean gradient, in
+    /// standardised units.
     pub noise_sd: f64,
 }
 
 /// Rows encoded on the lattice, wherever they are.
 ///
-/// Where the privacy unit is a person, "row" below is to be read as "person": a person contributes the sum over their rows, clipped or
-/// shortened as a whole.
+/// Where the privacy unit is a person, "row" below is to be read as "person": a person contributes
+/// the sum over their rows, clipped or shortened as a whole.
 ///
 /// # Guarantee
-/// What a fit may ask is answered with [`Sensitive`](crate::privacy::Sensitive): integers that cannot be read, with a claim made beside the bound that proves it
-/// for the relation between neighbours that was handed in. What a custodian may see is [`NotPrivate`]. No other number computed from rows
-/// comes out, and nothing else of the rows can be asked.
+/// What a fit may ask is answered with [`Sensitive`](crate::privacy::Sensitive): integers that
+/// cannot be read, with a claim made beside the bound that proves it for the relation between
+/// neighbours that was handed in. What a custodian may see is [`NotPrivate`]. No other number
+/// computed from rows comes out, and nothing else of the rows can be asked.
 pub trait Rows: Sync {
-    /// How many privacy units there are, rows or persons; public. Where these are the units of one of several groups, how many there are said to be.
+    /// How many privacy units there are, rows or persons; public. Where these are the units of one
+    /// of several groups, how many there are said to be.
     fn count(&self) -> u64;
 
-    /// Where the unit is a person, the most rows that one has; public. How many rows there are in all is not.
+    /// Where the unit is a person, the most rows that one has; public. How many rows there are in
+    /// all is not.
     fn rows_in_unit(&self) -> Option<u32> {
         None
     }
@@ -83,14 +89,17 @@ pub trait Rows: Sync {
     /// How many coefficients a row has; public.
     fn features(&self) -> usize;
 
-    /// These rows with their gradients clipped: computes each row's bound `B_i`, unless the last clip was the same. A forecast says what
-    /// [`negative_gradient_sum`](ClippedRows::negative_gradient_sum) will be asked for; an engine may ignore it.
+    /// These rows with their gradients clipped: computes each row's bound `B_i`, unless the last
+    /// clip was the same. A forecast says what
+    /// [`negative_gradient_sum`](ClippedRows::negative_gradient_sum) will be asked for; an engine
+    /// may ignore it.
     ///
     /// # Errors
     /// When rows cannot be read.
     fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error>;
 
-    /// `sum_i v_i v_i'` for the vectors `outer` describes, ready to be asked for itself and for its least eigenvalue.
+    /// `sum_i v_i v_i'` for the vectors `outer` describes, ready to be asked for itself and for its
+    /// least eigenvalue.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -114,13 +123,15 @@ pub trait Rows: Sync {
     /// When rows cannot be read.
     fn moments(&self) -> Result<NotPrivate<Moments>, Error>;
 
-    /// The same rows re-encoded through a released matrix, not clipped. Rows in memory take as much memory again.
+    /// The same rows re-encoded through a released matrix, not clipped. Rows in memory take as much
+    /// memory again.
     ///
     /// # Errors
     /// When rows cannot be read.
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error>;
 
-    /// The same rows re-encoded, where nothing will be asked of these any more: rows in memory that were given up are re-encoded in their place, and are gone here.
+    /// The same rows re-encoded, where nothing will be asked of these any more: rows in memory that
+    /// were given up are re-encoded in their place, and are gone here.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -128,7 +139,8 @@ pub trait Rows: Sync {
         self.whitened(whitening)
     }
 
-    /// The same rows re-encoded, for questions about their lengths and second moments: what they become need not be kept for these.
+    /// The same rows re-encoded, for questions about their lengths and second moments: what they
+    /// become need not be kept for these.
     ///
     /// # Errors
     /// When rows cannot be read.

@@ -1,13 +1,15 @@
 //! The rows of each person, brought together.
 //!
-//! Where the privacy unit is a person, all rows with the same value in an identifier column are one contribution. A table may have them in any
-//! order, so they are laid out anew once all are read: persons with one row as rows, and persons with several side by side in groups of 32,
-//! sorted by their number of rows so that little is filled up with zeros. The layout depends on the rows, and no answer depends on the
-//! layout: sums over persons are exact.
+//! Where the privacy unit is a person, all rows with the same value in an identifier column are one
+//! contribution. A table may have them in any order, so they are laid out anew once all are read:
+//! persons with one row as rows, and persons with several side by side in groups of 32, sorted by
+//! their number of rows so that little is filled up with zeros. The layout depends on the rows, and
+//! no answer depends on the layout: sums over persons are exact.
 //!
 //! # Guarantee
-//! A person's rows are the first so many in the order of the table: a rule about that person alone. A row whose identifier is missing is
-//! nobody's: it contributes nothing and adds nobody to the count. What is made of a person's rows ([`Together`]) looks at nobody else's.
+//! A person's rows are the first so many in the order of the table: a rule about that person alone.
+//! A row whose identifier is missing is nobody's: it contributes nothing and adds nobody to the
+//! count. What is made of a person's rows ([`Together`]) looks at nobody else's.
 
 use std::ops::Range;
 
@@ -77,7 +79,8 @@ impl Persons {
 pub struct Together {
     /// Whether each person counts once, not each row.
     pub once: bool,
-    /// Whether the person's own means are taken out. The first column is the constant then, and is gone afterwards.
+    /// Whether the person's own means are taken out. The first column is the constant then, and is
+    /// gone afterwards.
     pub within: bool,
 }
 
@@ -193,8 +196,9 @@ impl Grouping {
         self.together.features(read)
     }
 
-    /// What is made of the rows of each person of a piece: they weigh as much as one together, or the person's means are taken out, which
-    /// leaves nothing of a row by itself. The groups of a piece end it.
+    /// What is made of the rows of each person of a piece: they weigh as much as one together, or
+    /// the person's means are taken out, which leaves nothing of a row by itself. The groups of a
+    /// piece end it.
     pub(super) fn settled(&self, mut cells: Vec<f32>, cut: &Cut, features: usize) -> Vec<f32> {
         let Together { once, within } = self.together;
         let length = RowBlock::len_for(features);

@@ -1,4 +1,5 @@
-//! What rows are asked, as values: the same query can be put to rows in memory, in a file, or on other machines.
+//! What rows are asked, as values: the same query can be put to rows in memory, in a file, or on
+//! other machines.
 
 use super::{
     custom::{CustomQuery, Term as CustomTerm},
@@ -47,7 +48,8 @@ pub(super) type At<'a> = (&'a Theta, &'a Lattice);
 pub(super) enum Term {
     /// `X_i clamp(r_i, -B_i, B_i)`, or what the link says of a binary response.
     Gradient,
-    /// `X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes; of rows that stand for themselves only.
+    /// `X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes; of rows that
+    /// stand for themselves only.
     Bend,
     /// A number of a binary response, or its mean over a person's rows.
     Number(Number),

@@ -1,13 +1,15 @@
 //! Which rows are sure over a region of parameters, and what is known of them there.
 //!
-//! A region is everything within a radius `D` of the segment between two points `a` and `b`. For a point of it, `r_i` is within
-//! `||X_i|| D` of a number between `r_i(a)` and `r_i(b)`, and `||X_i|| <= gamma / B_i` by [`Clip::bound`]. So a row is surely
+//! A region is everything within a radius `D` of the segment between two points `a` and `b`. For a
+//! point of it, `r_i` is within `||X_i|| D` of a number between `r_i(a)` and `r_i(b)`, and
+//! `||X_i|| <= gamma / B_i` by [`Clip::bound`]. So a row is surely
 //!
 //! - unclipped when `(B_i - max(|r_i(a)|, |r_i(b)|)) B_i >= gamma D`,
 //! - clipped upwards when `(min(r_i(a), r_i(b)) - B_i) B_i >= gamma D`, and downwards likewise.
 //!
-//! Comparisons are rounded so that a row that may be either is undecided. A person with several rows is surely unclipped by the like of the first line
-//! ([`surely_within`]). What one contributes who is clipped is constant nowhere, so that all others are undecided.
+//! Comparisons are rounded so that a row that may be either is undecided. A person with several
+//! rows is surely unclipped by the like of the first line ([`surely_within`]). What one contributes
+//! who is clipped is constant nowhere, so that all others are undecided.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -60,7 +62,8 @@ impl Region {
         let points = || self.from.integers().iter().zip(self.to.integers()).zip(theta.integers());
         let along: f64 = points().map(|((a, b), t)| (b - a) * (t - a)).sum();
         let length: f64 = points().map(|((a, b), _)| (b - a) * (b - a)).sum();
-        // Any point of the segment bounds the distance; rounding only makes this one not quite the nearest.
+        // Any point of the segment bounds the distance; rounding only makes this one not quite the
+        // nearest.
         let place = if length > 0.0 { (along / length).clamp(0.0, 1.0) } else { 0.0 };
         let gaps = points().map(|((a, b), t)| t - (a + place * (b - a)));
         gaps.map(|gap| gap * gap).sum::<f64>().sqrt() * (1.0 + SLACK) + 1.0
@@ -314,7 +317,8 @@ impl Gather {
 struct GatherPersons {
     features: usize,
     chunks: Vec<Chunk>,
-    /// The cells of the group that has room, how many persons it has, and where their residuals saturate.
+    /// The cells of the group that has room, how many persons it has, and where their residuals
+    /// saturate.
     cells: Vec<f32>,
     persons: usize,
     reach: [f32; BLOCK_ROWS],
@@ -322,7 +326,8 @@ struct GatherPersons {
     rows: u64,
 }
 
-/// A person with so many times the rows of those who wait joins another group: little is filled up with zeros then.
+/// A person with so many times the rows of those who wait joins another group: little is filled up
+/// with zeros then.
 const DEEPER: usize = 2;
 
 impl GatherPersons {

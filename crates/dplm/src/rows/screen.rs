@@ -1,17 +1,20 @@
 //! Iterations that do not touch most rows, and give the same integers.
 //!
-//! Away from a row's kinks its clipped gradient is linear in `theta`: `X_i r_i` while the row is unclipped, the constant `+-B_i X_i` while it is
-//! clipped. Over a region of parameters most rows stay on one side. Their part of the sum is then known from their exact second
-//! moments and one constant vector, and only the *undecided* rows are visited.
+//! Away from a row's kinks its clipped gradient is linear in `theta`: `X_i r_i` while the row is
+//! unclipped, the constant `+-B_i X_i` while it is clipped. Over a region of parameters most rows
+//! stay on one side. Their part of the sum is then known from their exact second moments and one
+//! constant vector, and only the *undecided* rows are visited.
 //!
-//! Iterates travel from where they start to the optimum of the clipped loss and then stay about it, at a distance the noise decides. So the
-//! first region reaches from the first iterate to the optimum, and smaller ones are nested in it as the iterates draw near: a level looks
-//! only at the undecided rows of the level above.
+//! Iterates travel from where they start to the optimum of the clipped loss and then stay about it,
+//! at a distance the noise decides. So the first region reaches from the first iterate to the
+//! optimum, and smaller ones are nested in it as the iterates draw near: a level looks only at the
+//! undecided rows of the level above.
 //!
-//! Where noise is too large for any region, a coarse copy of the rows may still tell at each iterate which rows are clipped: `coarse.rs`.
+//! Where noise is too large for any region, a coarse copy of the rows may still tell at each
+//! iterate which rows are clipped: `coarse.rs`.
 //!
-//! Regions, and whether to have any, are chosen by a guess at what costs less. The guess may use anything, released or not: the answers do
-//! not depend on it.
+//! Regions, and whether to have any, are chosen by a guess at what costs less. The guess may use
+//! anything, released or not: the answers do not depend on it.
 
 use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
@@ -39,11 +42,13 @@ const GUESS_STEPS: usize = 8;
 const POLISHES: usize = 2;
 /// Screening must promise to save this share of the full passes.
 const WORTH: f64 = 0.2;
-/// A level that leaves a larger share of the rows undecided was hardly worth building: the next waits longer.
+/// A level that leaves a larger share of the rows undecided was hardly worth building: the next
+/// waits longer.
 const SHRINKS: f64 = 0.7;
 /// While iterates travel they stray from the segment by more than they will from its end.
 const TRAVEL: f64 = 1.25;
-/// What a step over a coarse copy costs, in passes: a quarter of the bytes, and arithmetic; and what making the copy costs.
+/// What a step over a coarse copy costs, in passes: a quarter of the bytes, and arithmetic; and
+/// what making the copy costs.
 const COARSE_PASS: f64 = 0.35;
 const COARSE_SORT: f64 = 3.0;
 /// One row in so many may have cells that do not fit a byte.
@@ -84,7 +89,8 @@ struct Guess {
     curvature: Llt<f64>,
     /// How far from it iterates will be, in lattice units.
     radius: f64,
-    /// What share of its distance from the optimum a polish leaves: the curvature is that of a sample, and off by so much.
+    /// What share of its distance from the optimum a polish leaves: the curvature is that of a
+    /// sample, and off by so much.
     left: f64,
     /// Grows when levels turn out not to pay.
     patience: f64,
@@ -187,7 +193,8 @@ impl Screen {
         3.0 + features as f64 / 12.0
     }
 
-    /// A level is built when visits have cost as much as building it will; so at most twice the least is paid.
+    /// A level is built when visits have cost as much as building it will; so at most twice the
+    /// least is paid.
     fn should_build(&self, depth: usize, of_store: Costs) -> bool {
         let Strategy::Screened(guess) = &self.strategy else { return false };
         let rows = self.rows_at(depth) as f64;
@@ -199,7 +206,8 @@ impl Screen {
         rows > BLOCK_ROWS as f64 && left > price && (first || spent * costs.pass >= price)
     }
 
-    /// Iterates that leave a region by little were farther out than the noise promised: later regions are wider.
+    /// Iterates that leave a region by little were farther out than the noise promised: later
+    /// regions are wider.
     fn widen_after_near_miss(&mut self, theta: &Theta) {
         let missed = self.levels.get(self.depth(theta)).map(|level| level.region.distance(theta));
         if let (Some(distance), Strategy::Screened(guess)) = (missed, &mut self.strategy)
@@ -209,7 +217,8 @@ impl Screen {
         }
     }
 
-    /// Builds a level for iterates between `theta` and the centre, from the undecided rows of the deepest level that holds `theta`.
+    /// Builds a level for iterates between `theta` and the centre, from the undecided rows of the
+    /// deepest level that holds `theta`.
     fn build<S: Store>(&mut self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<(), Error> {
         let depth = self.depth(theta);
         self.levels.truncate(depth);
@@ -332,7 +341,8 @@ impl Sample<'_> {
         self.rows.chunks.iter().map(|chunk| chunk.bounds.len() as u64).sum()
     }
 
-    /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 sum`, the sum being the negative gradient's.
+    /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 sum`, the sum
+    /// being the negative gradient's.
     fn guess(&self, start: &Theta, forecast: &Forecast) -> Result<Option<Guess>, Error> {
         let Some((all, _)) = self.curvature(Sum::Outer(&Outer::Shrunk { radius: 1 << 62 }))? else { return Ok(None) };
         let features = self.lattice.features();
@@ -367,9 +377,10 @@ impl Sample<'_> {
         Ok(mean.llt(Side::Lower).ok().filter(|_| slope > 0.0).map(|factor| (factor, slope)))
     }
 
-    /// What steps over a coarse copy would cost: making it, its second moments, and for each step a part of a pass and two for each block with
-    /// undecided rows. An iterate is a distance from the centre that the noise decides, in any direction: it moves a residual by three deviations of what
-    /// that makes of the row's length, or less.
+    /// What steps over a coarse copy would cost: making it, its second moments, and for each step a
+    /// part of a pass and two for each block with undecided rows. An iterate is a distance from the
+    /// centre that the noise decides, in any direction: it moves a residual by three deviations of
+    /// what that makes of the row's length, or less.
     fn coarse_cost(&self, guess: &Guess, steps: f64) -> Result<f64, Error> {
         let features = self.lattice.features();
         let reach = 3.0 * guess.radius / (features as f64).sqrt();
@@ -380,7 +391,8 @@ impl Sample<'_> {
         Ok(COARSE_SORT + Screen::gram_cost(features) + steps * (COARSE_PASS + 2.0 * blocks))
     }
 
-    /// The largest size of a cell in all rows but a few: those with larger cells are told apart by a coarse copy less well.
+    /// The largest size of a cell in all rows but a few: those with larger cells are told apart by
+    /// a coarse copy less well.
     fn largest_cell(&self) -> f64 {
         let mut largest: Vec<f32> = Vec::new();
         for block in self.rows.chunks.iter().flat_map(|chunk| RowBlock::all(&chunk.cells, self.lattice.features())) {
@@ -410,7 +422,8 @@ impl Sample<'_> {
         Ok(Shares { unclipped: share(unclipped), undecided: share(undecided) })
     }
 
-    /// For each block or group of a piece, how many rows a unit has, and which units are surely unclipped and which undecided.
+    /// For each block or group of a piece, how many rows a unit has, and which units are surely
+    /// unclipped and which undecided.
     fn sorted_units(&self, region: &Region, piece: Piece<'_>) -> Vec<(u64, u32, u32)> {
         let (features, clip) = (self.lattice.features(), UnitClip::new(&self.clip));
         if piece.is_grouped() {
@@ -428,8 +441,9 @@ impl Sample<'_> {
     }
 }
 
-/// How far noise keeps iterates from the optimum, in lattice units: the stationary law of `theta <- theta - eta (h theta + lambda z)`, and three
-/// deviations of its length. None when the steps do not contract.
+/// How far noise keeps iterates from the optimum, in lattice units: the stationary law of
+/// `theta <- theta - eta (h theta + lambda z)`, and three deviations of its length. None when the
+/// steps do not contract.
 fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f64> {
     let features = lattice.features() as f64;
     let Forecast { step_size, noise_sd, .. } = *forecast;
@@ -440,7 +454,8 @@ fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f6
     (kept.abs() < 1.0 && radius.is_finite()).then_some(radius)
 }
 
-/// The Newton step from a point where the negative gradient sum over `count` rows is `sum`, in standardised units.
+/// The Newton step from a point where the negative gradient sum over `count` rows is `sum`, in
+/// standardised units.
 fn newton_step(curvature: &Llt<f64>, sum: &[i128], count: u64, lattice: &Lattice) -> Vec<f64> {
     let unit = lattice.gradient_unit() * count as f64;
     let step = curvature.solve(&Mat::from_fn(sum.len(), 1, |i, _| sum[i] as f64 / unit));

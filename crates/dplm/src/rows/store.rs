@@ -56,7 +56,8 @@ pub trait Store: Sync + Sized {
     /// How many rows a pass visits: those that are data, and those that fill them up.
     fn rows(&self) -> u64;
 
-    /// About so many rows from all over, those of a person together, for a guess at what the rest is like.
+    /// About so many rows from all over, those of a person together, for a guess at what the rest
+    /// is like.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -80,7 +81,8 @@ pub trait Store: Sync + Sized {
     /// When rows cannot be read or kept.
     fn whitened(&self, whitening: &Whitening) -> Result<Self, Error>;
 
-    /// The same rows re-encoded where they are, without bounds, and none left here; nothing where that cannot be done.
+    /// The same rows re-encoded where they are, without bounds, and none left here; nothing where
+    /// that cannot be done.
     fn whitened_in_place(&mut self, _: &Whitening) -> Option<Self> {
         None
     }
@@ -90,7 +92,8 @@ pub trait Store: Sync + Sized {
         None
     }
 
-    /// Refuses queries of other crates, where rows are asked in a language that has no words for them.
+    /// Refuses queries of other crates, where rows are asked in a language that has no words for
+    /// them.
     ///
     /// # Errors
     /// When they are.
@@ -98,7 +101,8 @@ pub trait Store: Sync + Sized {
         Ok(())
     }
 
-    /// Whether rows can be gone over as [`sums_through`](Self::sums_through) and [`measured`](Self::measured) do: not where they are elsewhere.
+    /// Whether rows can be gone over as [`sums_through`](Self::sums_through) and
+    /// [`measured`](Self::measured) do: not where they are elsewhere.
     fn is_here(&self) -> bool {
         false
     }
@@ -111,7 +115,8 @@ pub trait Store: Sync + Sized {
         self.whitened(whitening)?.sums(query)
     }
 
-    /// Lengths and second moments of rows seen through a matrix, in one pass over rows that are here.
+    /// Lengths and second moments of rows seen through a matrix, in one pass over rows that are
+    /// here.
     ///
     /// # Errors
     /// When rows cannot be read.

@@ -1,8 +1,10 @@
 //! Rows seen through a released matrix, without keeping what they become.
 //!
-//! A round of whitening asks how long rows are in new coordinates and, once a length is released, for their second moments shrunk to it. Both come
-//! from one pass: rows are re-encoded a few blocks at a time, counted and multiplied while they are in cache. Second moments are summed as if no row
-//! were shrunk, and the few long rows are kept; what shrinking changes is worked out from these.
+//! A round of whitening asks how long rows are in new coordinates and, once a length is released,
+//! for their second moments shrunk to it. Both come from one pass: rows are re-encoded a few blocks
+//! at a time, counted and multiplied while they are in cache. Second moments are summed as if no
+//! row were shrunk, and the few long rows are kept; what shrinking changes is worked out from
+//! these.
 
 use std::cmp::Ordering;
 
@@ -19,7 +21,8 @@ use crate::{
     },
 };
 
-/// Rows seen through a released matrix: what a round of whitening asks. Answers are sealed as those of [`Rows`] are.
+/// Rows seen through a released matrix: what a round of whitening asks. Answers are sealed as those
+/// of [`Rows`] are.
 pub trait Seen {
     /// For each radius, how many rows are longer.
     ///
@@ -45,7 +48,8 @@ impl Seen for Box<dyn Rows> {
     }
 }
 
-/// Blocks that are re-encoded at a time: they stay in the second-level cache until they have been asked.
+/// Blocks that are re-encoded at a time: they stay in the second-level cache until they have been
+/// asked.
 const BLOCKS: usize = 16;
 
 /// Rows as they are re-encoded, a few at a time.
@@ -134,7 +138,8 @@ impl Measured {
 
     /// Whether all rows that are shrunk to this radius are among those that were kept.
     pub(super) fn suffices(&self, radius: u64) -> bool {
-        // Squared norms are whole numbers below 2^52, so that the cut is one; and a radius is below 2^64.
+        // Squared norms are whole numbers below 2^52, so that the cut is one; and a radius is below
+        // 2^64.
         u128::from(radius).pow(2) >= self.cut_sq as u128
     }
 
@@ -190,7 +195,8 @@ impl Part {
         }
     }
 
-    /// The squared norm beyond which rows are kept from here on. It may only grow: then all rows beyond the last cut have been kept.
+    /// The squared norm beyond which rows are kept from here on. It may only grow: then all rows
+    /// beyond the last cut have been kept.
     fn cut_for(&mut self, norms: &[f64]) -> f64 {
         let is_low = self.long.count > self.seen / MOST_ONE_IN;
         self.seen += norms.len() as u64;

@@ -1,7 +1,8 @@
 //! Several specifications of one question, on one table, under one budget.
 //!
-//! A study has a main specification and checks. Second moments are released once, of a model that holds the terms of all, so that whitening each
-//! is post-processing; the rest of the budget is divided by stated shares. The whole is charged before anything is drawn. Unless shares say
+//! A study has a main specification and checks. Second moments are released once, of a model that
+//! holds the terms of all, so that whitening each is post-processing; the rest of the budget is
+//! divided by stated shares. The whole is charged before anything is drawn. Unless shares say
 //! otherwise the main specification has half of the rest and the checks the other half.
 //!
 //! ```toml
@@ -53,7 +54,8 @@ pub struct Study {
 pub struct Interest {
     /// Its name.
     pub name: String,
-    /// Whether it was named; else it is the first coefficient, but for the intercept, that all specifications have.
+    /// Whether it was named; else it is the first coefficient, but for the intercept, that all
+    /// specifications have.
     pub stated: bool,
 }
 
@@ -64,8 +66,8 @@ pub struct Specification {
     pub name: String,
     /// The model.
     pub formula: Formula,
-    /// Its share of what whitening leaves; none for an equal part of what the stated shares leave, or for half where it is the main one and no
-    /// share is stated.
+    /// Its share of what whitening leaves; none for an equal part of what the stated shares leave,
+    /// or for half where it is the main one and no share is stated.
     pub share: Option<f64>,
 }
 
@@ -165,7 +167,8 @@ impl Study {
         Study { weights, ..self }
     }
 
-    /// The same with a coefficient that is followed across specifications, and intervals for it that hold in all of them at once if so wished.
+    /// The same with a coefficient that is followed across specifications, and intervals for it
+    /// that hold in all of them at once if so wished.
     ///
     /// # Errors
     /// When no specification has it.

@@ -37,7 +37,8 @@ pub struct StudyFit {
     pub rows_used: Option<Bounded>,
     /// The fits, the main one first.
     pub parts: Vec<StudyPart>,
-    /// The coefficient that is followed; none where none was named and the specifications share none.
+    /// The coefficient that is followed; none where none was named and the specifications share
+    /// none.
     pub interest: Option<Interest>,
     /// Whether its intervals hold in all specifications at once.
     pub simultaneous: bool,
@@ -60,14 +61,16 @@ pub struct StudyPart {
 }
 
 impl Study {
-    /// Reads the rows of every specification, plans each fit and checks it, from public numbers only.
+    /// Reads the rows of every specification, plans each fit and checks it, from public numbers
+    /// only.
     ///
     /// # Errors
     /// When the table cannot be read, or a plan is refused.
     ///
     /// # Guarantee
-    /// Every specification is read with the same privacy units: what a row or a person may change in each of their queries is claimed there, so
-    /// that what the study spends on all of them adds up for each unit.
+    /// Every specification is read with the same privacy units: what a row or a person may change
+    /// in each of their queries is claimed there, so that what the study spends on all of them adds
+    /// up for each unit.
     pub fn prepare(self, source: &Source, run: &RunOptions, progress: Progress<'_>) -> Result<PreparedStudy, Error> {
         let (person, weights) = (self.request.person.clone(), self.weights.clone());
         let reading = &Reading { person, weights, ..Reading::by(run, progress) };
@@ -85,7 +88,8 @@ impl Study {
 }
 
 impl PreparedStudy {
-    /// Refuses a specification that public numbers show cannot have an interval at the least budget it can get.
+    /// Refuses a specification that public numbers show cannot have an interval at the least budget
+    /// it can get.
     fn check(&self) -> Result<(), Error> {
         let least = self.stages.rest().share(1.0 - auto::LEARNING);
         for ((one, share), data) in self.study.specifications.iter().zip(self.study.shares()?).zip(&self.data) {
@@ -263,7 +267,8 @@ impl StudyFit {
         self
     }
 
-    /// The level of each interval of the coefficient that is followed: so high that all hold at once (Bonferroni), where that is asked for.
+    /// The level of each interval of the coefficient that is followed: so high that all hold at
+    /// once (Bonferroni), where that is asked for.
     pub fn interest_level(&self) -> f64 {
         let level = self.parts.first().map_or(0.95, |part| part.fit.level);
         let family = self.parts.iter().filter(|part| self.place_in(part).is_some()).count().max(1);
@@ -276,8 +281,9 @@ impl StudyFit {
         part.fit.coefficients.iter().position(|one| one.name == interest.name)
     }
 
-    /// The estimate of the coefficient that is followed, and its interval at [`interest_level`](Self::interest_level); none where it is not in the
-    /// specification or not identified.
+    /// The estimate of the coefficient that is followed, and its interval at
+    /// [`interest_level`](Self::interest_level); none where it is not in the specification or not
+    /// identified.
     ///
     /// # Errors
     /// When the interval cannot be computed.

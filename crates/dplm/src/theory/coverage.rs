@@ -12,12 +12,14 @@ pub const CONTRACTION: f64 = 7.0 / 8.0;
 pub struct CoverageConstants {
     /// `||I - eta Sigma||`; 7/8 under the No-Clipping Condition.
     pub contraction: f64,
-    /// The condition's multiplier, used only in the bound `1 + 2 c0^2 sigma sqrt(p)` on the distance from the start to
-    /// theta_hat. The default 1 already gives several times the distance that Gaussian data have.
+    /// The condition's multiplier, used only in the bound `1 + 2 c0^2 sigma sqrt(p)` on the
+    /// distance from the start to theta_hat. The default 1 already gives several times the distance
+    /// that Gaussian data have.
     pub c0: f64,
     /// Total variation per unit of mean difference. 1/2 is valid: `2 Phi(d/2) - 1 <= d/2`.
     pub mean_factor: f64,
-    /// Total variation per unit of `||S1^-1/2 S2 S1^-1/2 - I||_F`. 3/2 is valid (Devroye, Mehrabian and Reddad 2018).
+    /// Total variation per unit of `||S1^-1/2 S2 S1^-1/2 - I||_F`. 3/2 is valid (Devroye, Mehrabian
+    /// and Reddad 2018).
     pub covariance_factor: f64,
 }
 
@@ -27,24 +29,28 @@ impl Default for CoverageConstants {
     }
 }
 
-/// How much coverage may be lost because the m estimates are not quite independent draws around theta_hat; at most 1.
+/// How much coverage may be lost because the m estimates are not quite independent draws around
+/// theta_hat; at most 1.
 ///
-/// `separation` is T, the steps of each independent run or between checkpoints. With r the contraction, against m
-/// independent draws from the stationary law the mean is off by `sqrt(m) r^T S / (eta lambda)` in the law's own units,
-/// `S = 1 + 2 c0^2 sigma sqrt(p)`, and the covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal
-/// blocks differ by `D^(lT)` and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
+/// `separation` is T, the steps of each independent run or between checkpoints. With r the
+/// contraction, against m independent draws from the stationary law the mean is off by
+/// `sqrt(m) r^T S / (eta lambda)` in the law's own units, `S = 1 + 2 c0^2 sigma sqrt(p)`, and the
+/// covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal blocks differ by `D^(lT)`
+/// and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
 ///
 /// ```text
 /// shortfall = r^T (sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p))
 /// ```
 ///
 /// # Guarantee
-/// Intervals at level `1 - alpha` from independent runs or checkpoints, without clipping and on data satisfying the
-/// condition, cover theta_hat with probability at least `1 - alpha - shortfall`.
+/// Intervals at level `1 - alpha` from independent runs or checkpoints, without clipping and on
+/// data satisfying the condition, cover theta_hat with probability at least
+/// `1 - alpha - shortfall`.
 ///
 /// # Paper
-/// Theorem "Coverage", with the constants of its proof. Independent runs do better (`r^2T` and `sqrt(m p)`); both are
-/// covered by this bound. The 1 in S is `||theta*||`, which the paper's proof leaves out.
+/// Theorem "Coverage", with the constants of its proof. Independent runs do better (`r^2T` and
+/// `sqrt(m p)`); both are covered by this bound. The 1 in S is `||theta*||`, which the paper's
+/// proof leaves out.
 ///
 /// # Errors
 /// When m or p is zero, a parameter is not positive or the contraction is not below one.
@@ -61,7 +67,8 @@ pub fn coverage_shortfall(
     Ok((at_zero * constants.contraction.powf(separation as f64)).min(1.0))
 }
 
-/// Steps between checkpoints (or in each independent run) after which at most beta of the coverage is lost.
+/// Steps between checkpoints (or in each independent run) after which at most beta of the coverage
+/// is lost.
 ///
 /// ```text
 /// T = ceil( ln((sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p)) / beta) / ln(8/7) )

@@ -1,8 +1,9 @@
 //! The normal and Student t distributions, accurate enough to state a level by.
 //!
-//! `statrs` 0.19 gives the t quantile to only three figures in places (0.9 at a million degrees of freedom) and loses
-//! all of them in the far Cauchy tail, so tails are computed here by continued fractions and quantiles by Newton's
-//! method on the logarithm of the tail. Reference values and the script that made them are in `reference/`.
+//! `statrs` 0.19 gives the t quantile to only three figures in places (0.9 at a million degrees of
+//! freedom) and loses all of them in the far Cauchy tail, so tails are computed here by continued
+//! fractions and quantiles by Newton's method on the logarithm of the tail. Reference values and
+//! the script that made them are in `reference/`.
 
 use std::f64::consts::{PI, SQRT_2, TAU};
 
@@ -49,8 +50,8 @@ pub fn t_two_sided_p(t: f64, df: f64) -> f64 {
     if df.is_infinite() { 2.0 * normal_tail(t.abs()) } else { student_tails(t.abs(), df) }
 }
 
-/// The Student t quantile: the t with `P(T <= t) = prob`; infinite at 0 and 1, NaN outside or when `df` is not
-/// positive.
+/// The Student t quantile: the t with `P(T <= t) = prob`; infinite at 0 and 1, NaN outside or when
+/// `df` is not positive.
 ///
 /// # Examples
 /// A 95 % interval from ten batches uses nine degrees of freedom:
@@ -82,9 +83,9 @@ fn at_the_edge(prob: f64) -> f64 {
 
 /// The t > 0 with `P(T > t) = tail`.
 ///
-/// Newton's method in `u = ln t` on `ln P(T > e^u)`, a concave decreasing function: from the left one step lands
-/// on the right of the root, and from there the steps descend to it without overshoot. The normal quantile starts on
-/// the left.
+/// Newton's method in `u = ln t` on `ln P(T > e^u)`, a concave decreasing function: from the left
+/// one step lands on the right of the root, and from there the steps descend to it without
+/// overshoot. The normal quantile starts on the left.
 fn upper_t_quantile(tail: f64, df: f64) -> f64 {
     let mut t = (-normal_quantile(tail)).max(f64::MIN_POSITIVE);
     for _ in 0..200 {
@@ -113,7 +114,8 @@ fn normal_density(x: f64) -> f64 {
     (-square / 2.0).exp() * (-rest / 2.0).exp() / TAU.sqrt()
 }
 
-/// `P(Z > x)` for x >= 0: a power series near the centre, Mills' ratio as a continued fraction in the tail.
+/// `P(Z > x)` for x >= 0: a power series near the centre, Mills' ratio as a continued fraction in
+/// the tail.
 fn normal_tail(x: f64) -> f64 {
     if x.is_nan() {
         return f64::NAN;
@@ -142,7 +144,8 @@ fn odd_factorial_series(x: f64) -> f64 {
 
 /// `P(|T| > t) = I_x(df/2, 1/2)` with `x = df / (df + t^2)`, for finite t >= 0.
 ///
-/// Both forms below have positive terms only, so nothing cancels, however many degrees of freedom there are.
+/// Both forms below have positive terms only, so nothing cancels, however many degrees of freedom
+/// there are.
 fn student_tails(t: f64, df: f64) -> f64 {
     let a = df / 2.0;
     let ratio = t * t / df;
@@ -167,7 +170,8 @@ fn centre_series(a: f64, y: f64) -> f64 {
     sum
 }
 
-/// `1 / F(1/2, 1; a+1; -w)`, by Gauss's continued fraction `1 + k_1 w/(1 + k_2 w/(1 + ...))` from the inside.
+/// `1 / F(1/2, 1; a+1; -w)`, by Gauss's continued fraction `1 + k_1 w/(1 + k_2 w/(1 + ...))` from
+/// the inside.
 ///
 /// As a grows with `a w` fixed this becomes Mills' ratio, so the same 200 levels do.
 fn tail_fraction(a: f64, w: f64) -> f64 {
@@ -217,7 +221,8 @@ mod tests {
                 "normal_quantile" => normal_quantile(argument),
                 _ => normal_cdf(argument),
             };
-            // 0.99999 and 0.499 as doubles already differ from the decimals by a relative 5e-12 of the tail.
+            // 0.99999 and 0.499 as doubles already differ from the decimals by a relative 5e-12 of
+            // the tail.
             let tolerance = if function.ends_with("quantile") { 1e-11 } else { 2e-13 };
             let error = (found - value).abs() - f64::MIN_POSITIVE;
             assert!(error <= tolerance * value.abs(), "{function}({argument}, {df}) = {found}, should be {value}");

@@ -63,7 +63,8 @@ unsafe fn shared(numbers: &RealSexp) -> ScalarBuffer<f64> {
         return ScalarBuffer::default();
     }
     let start = NonNull::from(slice).cast();
-    // SAFETY: the numbers lie side by side and, as promised, live long enough; nobody writes to them.
+    // SAFETY: the numbers lie side by side and, as promised, live long enough; nobody writes to
+    // them.
     let buffer = unsafe { Buffer::from_custom_allocation(start, size_of_val(slice), Arc::new(())) };
     ScalarBuffer::new(buffer, 0, slice.len())
 }

@@ -1,4 +1,5 @@
-//! Why nothing came back, for R to make a condition of, in sentences that spell options as in a call.
+//! Why nothing came back, for R to make a condition of, in sentences that spell options as in a
+//! call.
 
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
 
@@ -142,7 +143,8 @@ impl From<NoMethod> for Refusal {
     }
 }
 
-/// Why a function has no result: this package refuses, or R has an error of its own that goes on once Rust has cleaned up.
+/// Why a function has no result: this package refuses, or R has an error of its own that goes on
+/// once Rust has cleaned up.
 pub enum Failure {
     Refused(Refusal),
     OfR(savvy::Error),
@@ -160,10 +162,12 @@ impl From<savvy::Error> for Failure {
     }
 }
 
-/// The result of a function for R, or a list of the class `dplm_failure` with the `kind` and the `sentence` of a refusal.
+/// The result of a function for R, or a list of the class `dplm_failure` with the `kind` and the
+/// `sentence` of a refusal.
 ///
-/// No panic leaves it, and none is talked about: the hook that `#[savvy]` puts around every function would print the panic's words, which could
-/// hold a cell, and on whichever thread it happens, where R may not be called.
+/// No panic leaves it, and none is talked about: the hook that `#[savvy]` puts around every
+/// function would print the panic's words, which could hold a cell, and on whichever thread it
+/// happens, where R may not be called.
 pub fn answer(work: impl FnOnce() -> Result<Sexp, Failure>) -> savvy::Result<Sexp> {
     set_hook(Box::new(|_| {}));
     match catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Refusal::bug().into())) {

@@ -23,9 +23,9 @@ use crate::{
     work,
 };
 
-/// Reads and fits, each group where groups are asked for. With a ledger, it has the budget on disk as
-/// spent before noise is drawn. `progress` is called with the stage, how much is done, and how much
-/// there is.
+/// Reads and fits, each group where groups are asked for. With a ledger, it has the budget on disk
+/// as spent before noise is drawn. `progress` is called with the stage, how much is done, and how
+/// much there is.
 #[savvy]
 fn native_fit(described: ListSexp, said: ListSexp, progress: Sexp) -> savvy::Result<Sexp> {
     answer(|| {
@@ -71,8 +71,8 @@ pub fn told(
     ])?)
 }
 
-/// The plan of a fit that is not made: the `document` of `dplm plan` where there is a forecast, and its
-/// `warnings`. No cell is read, except identifiers of persons, and nothing is spent.
+/// The plan of a fit that is not made: the `document` of `dplm plan` where there is a forecast, and
+/// its `warnings`. No cell is read, except identifiers of persons, and nothing is spent.
 #[savvy]
 fn native_dry_run(described: ListSexp, said: ListSexp) -> savvy::Result<Sexp> {
     answer(|| {
@@ -166,7 +166,8 @@ fn highs<'a>(found: impl Iterator<Item = &'a Ends>) -> Vec<f64> {
     found.map(|ends| ends.map_or(f64::NAN, |(_, high)| high)).collect()
 }
 
-/// The covariance of the identified coefficients: their `names` and its `values`, row by row; `NULL` where none was released.
+/// The covariance of the identified coefficients: their `names` and its `values`, row by row;
+/// `NULL` where none was released.
 #[savvy]
 fn native_covariance(json: &str) -> savvy::Result<Sexp> {
     answer(|| {
@@ -199,7 +200,8 @@ fn native_predict(json: &str, described: ListSexp) -> savvy::Result<Sexp> {
     })
 }
 
-/// The mean response of each row with its standard error, its interval, and where a person's response falls.
+/// The mean response of each row with its standard error, its interval, and where a person's
+/// response falls.
 #[savvy]
 fn native_predict_intervals(json: &str, described: ListSexp, level: f64) -> savvy::Result<Sexp> {
     answer(|| {
@@ -226,7 +228,8 @@ fn predicted(found: &[&Prediction]) -> savvy::Result<Sexp> {
     ])
 }
 
-/// The mean response over a column: `at` its values, what is `predicted` there, and where the others are `held`.
+/// The mean response over a column: `at` its values, what is `predicted` there, and where the
+/// others are `held`.
 #[savvy]
 fn native_over(
     json: &str,
@@ -266,7 +269,8 @@ fn values_of(places: &[&OverValue]) -> savvy::Result<Sexp> {
     }
 }
 
-/// The tests of hypotheses, `each` by itself and all of them at once (`joint`, `NULL` where one is not identified).
+/// The tests of hypotheses, `each` by itself and all of them at once (`joint`, `NULL` where one is
+/// not identified).
 #[savvy]
 fn native_test(json: &str, hypothesis: &str, level: f64) -> savvy::Result<Sexp> {
     answer(|| {

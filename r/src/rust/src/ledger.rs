@@ -1,4 +1,5 @@
-//! The privacy budget of data sets, kept in a file. It is opened for each call, so that other processes see one another's entries at once.
+//! The privacy budget of data sets, kept in a file. It is opened for each call, so that other
+//! processes see one another's entries at once.
 #![allow(unsafe_code)] // `#[savvy]` writes it.
 
 use std::path::Path;
@@ -25,8 +26,8 @@ fn checked(rho: f64) -> Result<Rho, Refusal> {
     Rho::checked_from_f64(rho).map_err(|error| Kind::Request.because(error))
 }
 
-/// A budget, and what is promised of what is paid from it: `rho`, or `epsilon` and `delta`; `person`,
-/// `neighbours` and `mechanisms`.
+/// A budget, and what is promised of what is paid from it: `rho`, or `epsilon` and `delta`;
+/// `person`, `neighbours` and `mechanisms`.
 fn promised(given: &Given) -> Result<(Rho, f64, Promise), Refusal> {
     let request = request(&mut said(&given.0)?)?;
     let conversion = word::<Mechanisms>(given, "mechanisms")?.conversion();
@@ -146,8 +147,9 @@ fn native_ledger_back_up(file: &str, copy: &str) -> savvy::Result<Sexp> {
     answer(|| Ok(texts([open(file)?.back_up(Path::new(copy))?.last_hash])?))
 }
 
-/// Checks the whole file: how many `entries` there are, and the `hash` of the last. `against` are fits and copies, each with its `name` and the
-/// `json` of a fit, or `NULL` where the name is that of a file that holds it.
+/// Checks the whole file: how many `entries` there are, and the `hash` of the last. `against` are
+/// fits and copies, each with its `name` and the `json` of a fit, or `NULL` where the name is that
+/// of a file that holds it.
 #[savvy]
 fn native_ledger_verify(file: &str, against: ListSexp) -> savvy::Result<Sexp> {
     answer(|| {

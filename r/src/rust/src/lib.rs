@@ -7,7 +7,8 @@
 //! R calls. They keep nothing between calls: a fit is its JSON, so that R may save it, copy it and
 //! send it elsewhere like any other object.
 //!
-//! `savvy-cli update r` writes `init.c`, `api.h` and `R/000-wrappers.R` anew from the functions marked `#[savvy]`.
+//! `savvy-cli update r` writes `init.c`, `api.h` and `R/000-wrappers.R` anew from the functions
+//! marked `#[savvy]`.
 
 mod failure;
 mod given;

@@ -34,8 +34,8 @@ fn work_of(said: &mut Said) -> Result<(RunOptions, AccountOptions), Refusal> {
     Ok((RunOptions::from_said(said)?, AccountOptions::from_said(said)?))
 }
 
-/// What a fit is refined with: its `columns`, `NULL` where `.` leaves them to the table, and how its
-/// text was written, as `csv`.
+/// What a fit is refined with: its `columns`, `NULL` where `.` leaves them to the table, and how
+/// its text was written, as `csv`.
 #[savvy]
 fn native_again(json: &str, given: ListSexp) -> savvy::Result<Sexp> {
     answer(|| {

@@ -15,14 +15,17 @@ use crate::{
 /// What messages call a table that came from R.
 const NAME: &str = "the data";
 
-/// The table that `r/R/data.R` describes: `files` and their `csv` dialect, `columns` and how many `rows` they have, or a `stream`.
+/// The table that `r/R/data.R` describes: `files` and their `csv` dialect, `columns` and how many
+/// `rows` they have, or a `stream`.
 ///
 /// # Safety
-/// Columns are shared: the table must not outlive the call that `described` is an argument of, during which R keeps it.
+/// Columns are shared: the table must not outlive the call that `described` is an argument of,
+/// during which R keeps it.
 pub unsafe fn source(described: ListSexp) -> Result<Source, Refusal> {
     let described = Given(described);
     if let Some(TypedSexp::ExternalPointer(pointer)) = described.get("stream") {
-        // SAFETY: R has checked that the pointer is that of a stream; reading it leaves it marked as released.
+        // SAFETY: R has checked that the pointer is that of a stream; reading it leaves it marked
+        // as released.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast_mut_unchecked()) };
         let (schema, batches) = read_stream(stream).ok_or_else(unreadable)?;
         return Ok(Source::from_batches(schema, batches, NAME)?);

@@ -3,7 +3,8 @@
 use savvy::{NotAvailableValue, NullSexp, OwnedListSexp, OwnedLogicalSexp, OwnedRealSexp, OwnedStringSexp, Sexp};
 use serde_json::{Map, Value};
 
-/// A document as R keeps one: objects are named lists, arrays of numbers or of texts are vectors, and a number that is not there is `NA`.
+/// A document as R keeps one: objects are named lists, arrays of numbers or of texts are vectors,
+/// and a number that is not there is `NA`.
 pub fn document(value: &Value) -> savvy::Result<Sexp> {
     match value {
         Value::Null => NullSexp.into(),

@@ -29,7 +29,8 @@ pub struct Diagnosis {
     /// Whose data a fit protects, and how many of them there are.
     pub units: Units,
     pub least_squares: Found<LeastSquares>,
-    /// The fit as `dplm fit --json` gives it, but marked not private, as it stands beside what is not.
+    /// The fit as `dplm fit --json` gives it, but marked not private, as it stands beside what is
+    /// not.
     pub fit: serde_json::Value,
     /// The same fit, for the text.
     #[serde(skip)]
@@ -135,7 +136,8 @@ pub struct Lemma {
 pub struct Iterates {
     pub step: usize,
     pub coefficients: Vec<IterateCoefficient>,
-    /// Squared distance of the last iterate from its mean in the units of its law: chi-square, one degree for each coefficient.
+    /// Squared distance of the last iterate from its mean in the units of its law: chi-square, one
+    /// degree for each coefficient.
     pub chi_square: Option<f64>,
     pub degrees_of_freedom: usize,
     pub p_value: Option<f64>,

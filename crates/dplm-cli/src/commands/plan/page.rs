@@ -1,4 +1,5 @@
-//! A plan as one page that needs no network: a slider over the budget, and what each coefficient would be known to.
+//! A plan as one page that needs no network: a slider over the budget, and what each coefficient
+//! would be known to.
 
 use dplm::{
     number::short,

@@ -14,7 +14,8 @@ const RIGHT: f64 = 30.0;
 const TOP: f64 = 70.0;
 const BOTTOM: f64 = 70.0;
 
-/// Blue and orange that are told apart without colour sight too; the orange line is also dashed, and both are labelled.
+/// Blue and orange that are told apart without colour sight too; the orange line is also dashed,
+/// and both are labelled.
 const PRIVATE: &str = "#1f5f9e";
 const CLASSICAL: &str = "#c05a00";
 const SIZE: f64 = 14.0;

@@ -1,4 +1,5 @@
-//! `dplm test`: hypotheses about the coefficients of a saved fit. No data are read, and nothing is spent.
+//! `dplm test`: hypotheses about the coefficients of a saved fit. No data are read, and nothing is
+//! spent.
 
 mod text;
 

@@ -1,7 +1,8 @@
 //! Eight numbers at a time: the only unsafe code of the crate.
 //!
-//! A kernel is written once, against [`Simd`], and runs on whichever instructions the processor has. The arithmetic of the
-//! lattice is exact, so every choice gives the same bits; only the time differs.
+//! A kernel is written once, against [`Simd`], and runs on whichever instructions the processor
+//! has. The arithmetic of the lattice is exact, so every choice gives the same bits; only the time
+//! differs.
 
 #![allow(unsafe_code, reason = "processor intrinsics, each used only behind a token that proves the processor has it")]
 
@@ -39,7 +40,8 @@ enum Instructions {
 }
 
 impl Kernel {
-    /// The fastest this processor has. Asking the processor is slow on virtual machines, so it is asked once.
+    /// The fastest this processor has. Asking the processor is slow on virtual machines, so it is
+    /// asked once.
     pub fn best() -> Kernel {
         static BEST: OnceLock<Kernel> = OnceLock::new();
         *BEST.get_or_init(Kernel::fastest)
@@ -94,7 +96,8 @@ impl Kernel {
     }
 }
 
-/// A piece of work that can be compiled for any instructions. Mark `run` `#[inline(always)]`, and all it calls.
+/// A piece of work that can be compiled for any instructions. Mark `run` `#[inline(always)]`, and
+/// all it calls.
 pub(super) trait Work {
     /// What it gives.
     type Output;
@@ -138,7 +141,8 @@ pub(super) trait Simd: Copy {
     /// The sum of the numbers in a register, for numbers with which it does not round.
     fn sum_part(self, value: Self::Part) -> f64;
 
-    /// Moves the numbers whose bits are set in `keep` to the front, in order; what follows them is left open.
+    /// Moves the numbers whose bits are set in `keep` to the front, in order; what follows them is
+    /// left open.
     fn compress(self, from: &[f32; LANES], keep: u8, to: &mut [f32; LANES]);
 
     /// Asks for the cache line that holds the number; costs nothing if it is not wanted after all.

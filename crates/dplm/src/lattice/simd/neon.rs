@@ -58,7 +58,8 @@ impl Simd for Neon {
     #[inline(always)]
     fn add_folded(self, value: Self::V, to: &mut [f64; FOLDED]) {
         for (part, to) in to.as_chunks_mut::<PER_PART>().0.iter_mut().enumerate() {
-            // SAFETY: NEON is part of the target; the load reads and the store fills an array of two `f64`.
+            // SAFETY: NEON is part of the target; the load reads and the store fills an array of
+            // two `f64`.
             unsafe {
                 let halves = vaddq_f64(value[part], value[part + REGISTERS / 2]);
                 vst1q_f64(to.as_mut_ptr(), vaddq_f64(vld1q_f64(to.as_ptr()), halves));

@@ -1,4 +1,5 @@
-//! Plain loops over eight numbers, which compilers turn into whatever vectors the target has (NEON, SSE2).
+//! Plain loops over eight numbers, which compilers turn into whatever vectors the target has (NEON,
+//! SSE2).
 
 use std::array::from_fn;
 

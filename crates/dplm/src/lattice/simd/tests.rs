@@ -1,5 +1,6 @@
-//! Every operation of every kernel against plain arithmetic, on slices that end where their allocation does: a read or a write beyond them is
-//! seen by Miri and by sanitizers (CONTRIBUTING.md says how to run them).
+//! Every operation of every kernel against plain arithmetic, on slices that end where their
+//! allocation does: a read or a write beyond them is seen by Miri and by sanitizers
+//! (CONTRIBUTING.md says how to run them).
 
 use super::*;
 

@@ -38,8 +38,8 @@ impl Avx512 {
         all.then_some(Avx512(()))
     }
 
-    /// Whether the processor does eight numbers in one go. The first AMD processors with AVX-512 (family 19h) do four and four, and are
-    /// quicker with AVX2.
+    /// Whether the processor does eight numbers in one go. The first AMD processors with AVX-512
+    /// (family 19h) do four and four, and are quicker with AVX2.
     pub(super) fn pays(self) -> bool {
         let (leaf, signature) = (__cpuid(0), __cpuid(1).eax);
         let is_amd = [leaf.ebx, leaf.edx, leaf.ecx] == [*b"Auth", *b"enti", *b"cAMD"].map(u32::from_le_bytes);
@@ -60,7 +60,8 @@ impl Avx512 {
 /// One operation on both halves of an AVX2 pair.
 macro_rules! halves {
     ($operation:ident, $($value:expr),+) => {
-        // SAFETY: `self` exists only after `detect` found AVX2 and FMA, and the operation reads and writes registers only.
+        // SAFETY: `self` exists only after `detect` found AVX2 and FMA, and the operation reads and
+        // writes registers only.
         unsafe { ($operation($($value.0),+), $operation($($value.1),+)) }
     };
 }
@@ -78,14 +79,16 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn load(self, from: &[f64; LANES]) -> Self::V {
         let (low, high) = from.split_at(LANES / 2);
-        // SAFETY: `self` exists only after `detect` found AVX2; each load reads four `f64` of a slice of four, and need not be aligned.
+        // SAFETY: `self` exists only after `detect` found AVX2; each load reads four `f64` of a
+        // slice of four, and need not be aligned.
         unsafe { (_mm256_loadu_pd(low.as_ptr()), _mm256_loadu_pd(high.as_ptr())) }
     }
 
     #[inline(always)]
     fn store(self, value: Self::V, to: &mut [f64; LANES]) {
         let (low, high) = to.split_at_mut(LANES / 2);
-        // SAFETY: `self` exists only after `detect` found AVX2; each store fills a slice of four `f64`, and need not be aligned.
+        // SAFETY: `self` exists only after `detect` found AVX2; each store fills a slice of four
+        // `f64`, and need not be aligned.
         unsafe {
             _mm256_storeu_pd(low.as_mut_ptr(), value.0);
             _mm256_storeu_pd(high.as_mut_ptr(), value.1);
@@ -95,7 +98,8 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn widen(self, from: &[f32; LANES]) -> Self::V {
         let (low, high) = from.split_at(LANES / 2);
-        // SAFETY: `self` exists only after `detect` found AVX2; each load reads four `f32` of a slice of four, and need not be aligned.
+        // SAFETY: `self` exists only after `detect` found AVX2; each load reads four `f32` of a
+        // slice of four, and need not be aligned.
         unsafe { (_mm256_cvtps_pd(_mm_loadu_ps(low.as_ptr())), _mm256_cvtps_pd(_mm_loadu_ps(high.as_ptr()))) }
     }
 
@@ -106,7 +110,8 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn add_folded(self, value: Self::V, to: &mut [f64; FOLDED]) {
-        // SAFETY: `self` exists only after `detect` found AVX2; the load reads and the store fills the four `f64`, unaligned.
+        // SAFETY: `self` exists only after `detect` found AVX2; the load reads and the store fills
+        // the four `f64`, unaligned.
         unsafe {
             let sum = _mm256_add_pd(_mm256_loadu_pd(to.as_ptr()), _mm256_add_pd(value.0, value.1));
             _mm256_storeu_pd(to.as_mut_ptr(), sum);
@@ -158,7 +163,8 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn load_part(self, from: &[f64; LANES], part: usize) -> Self::Part {
         let half = &from[part * LANES / 2..][..LANES / 2];
-        // SAFETY: `self` exists only after `detect` found AVX2; the load reads a slice of four `f64`, and need not be aligned.
+        // SAFETY: `self` exists only after `detect` found AVX2; the load reads a slice of four
+        // `f64`, and need not be aligned.
         unsafe { _mm256_loadu_pd(half.as_ptr()) }
     }
 
@@ -179,7 +185,8 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn compress(self, from: &[f32; LANES], keep: u8, to: &mut [f32; LANES]) {
-        // SAFETY: `self` exists only after `detect` found AVX2; the loads read eight `f32` and eight `u32`, the store fills eight `f32`, unaligned.
+        // SAFETY: `self` exists only after `detect` found AVX2; the loads read eight `f32` and
+        // eight `u32`, the store fills eight `f32`, unaligned.
         unsafe {
             let places = _mm256_loadu_si256(PLACES[usize::from(keep)].as_ptr().cast());
             _mm256_storeu_ps(to.as_mut_ptr(), _mm256_permutevar8x32_ps(_mm256_loadu_ps(from.as_ptr()), places));
@@ -203,19 +210,22 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn load(self, from: &[f64; LANES]) -> Self::V {
-        // SAFETY: `self` exists only after `detect` found AVX-512; the load reads the eight `f64`, and need not be aligned.
+        // SAFETY: `self` exists only after `detect` found AVX-512; the load reads the eight `f64`,
+        // and need not be aligned.
         unsafe { _mm512_loadu_pd(from.as_ptr()) }
     }
 
     #[inline(always)]
     fn store(self, value: Self::V, to: &mut [f64; LANES]) {
-        // SAFETY: `self` exists only after `detect` found AVX-512; the store fills the eight `f64`, and need not be aligned.
+        // SAFETY: `self` exists only after `detect` found AVX-512; the store fills the eight `f64`,
+        // and need not be aligned.
         unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
     }
 
     #[inline(always)]
     fn widen(self, from: &[f32; LANES]) -> Self::V {
-        // SAFETY: `self` exists only after `detect` found AVX-512; the load reads the eight `f32`, and need not be aligned.
+        // SAFETY: `self` exists only after `detect` found AVX-512; the load reads the eight `f32`,
+        // and need not be aligned.
         unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(from.as_ptr())) }
     }
 
@@ -227,7 +237,8 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn add_folded(self, value: Self::V, to: &mut [f64; FOLDED]) {
-        // SAFETY: `self` exists only after `detect` found AVX-512 and AVX2; the load reads and the store fills the four `f64`, unaligned.
+        // SAFETY: `self` exists only after `detect` found AVX-512 and AVX2; the load reads and the
+        // store fills the four `f64`, unaligned.
         unsafe {
             let halves = _mm256_add_pd(_mm512_castpd512_pd256(value), _mm512_extractf64x4_pd::<1>(value));
             _mm256_storeu_pd(to.as_mut_ptr(), _mm256_add_pd(_mm256_loadu_pd(to.as_ptr()), halves));
@@ -254,7 +265,8 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn limit(self, value: Self::V, bound: Self::V) -> Self::V {
-        // SAFETY: `self` exists only after `detect` found AVX-512 (the exclusive or is DQ's); registers only.
+        // SAFETY: `self` exists only after `detect` found AVX-512 (the exclusive or is DQ's);
+        // registers only.
         unsafe { _mm512_min_pd(_mm512_max_pd(value, _mm512_xor_pd(bound, _mm512_set1_pd(-0.0))), bound) }
     }
 
@@ -291,7 +303,8 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn compress(self, from: &[f32; LANES], keep: u8, to: &mut [f32; LANES]) {
-        // SAFETY: `self` exists only after `detect` found AVX2; the loads read eight `f32` and eight `u32`, the store fills eight `f32`, unaligned.
+        // SAFETY: `self` exists only after `detect` found AVX2; the loads read eight `f32` and
+        // eight `u32`, the store fills eight `f32`, unaligned.
         unsafe {
             let places = _mm256_loadu_si256(PLACES[usize::from(keep)].as_ptr().cast());
             _mm256_storeu_ps(to.as_mut_ptr(), _mm256_permutevar8x32_ps(_mm256_loadu_ps(from.as_ptr()), places));
@@ -325,6 +338,7 @@ static PLACES: [[u32; LANES]; 256] = {
 
 #[inline(always)]
 fn prefetch(near: &f32) {
-    // SAFETY: SSE is part of x86-64; a prefetch touches no memory the program can see, and the address is a valid reference anyway.
+    // SAFETY: SSE is part of x86-64; a prefetch touches no memory the program can see, and the
+    // address is a valid reference anyway.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(near).cast()) }
 }

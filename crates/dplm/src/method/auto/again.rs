@@ -1,5 +1,6 @@
-//! The same model once more on the same rows, after a fit whose releases are paid for: its coordinates, its clip and its estimate are where this
-//! one starts, so that all but a little is spent on the descent and on what intervals need. Both are then pooled.
+//! The same model once more on the same rows, after a fit whose releases are paid for: its
+//! coordinates, its clip and its estimate are where this one starts, so that all but a little is
+//! spent on the descent and on what intervals need. Both are then pooled.
 
 use faer::Mat;
 

@@ -134,8 +134,8 @@ const BUDGETS: [f64; 11] = [0.005, 0.01, 0.015, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 
 const HUGE: f64 = 1000.0;
 /// So little that the moments are trusted.
 const WEAK: f64 = 0.000_027;
-/// The standard error of one fit scatters, as its clip does by a threshold of the ladder or two. The
-/// median of three was within this of the forecast in every cell when the test was written, the
+/// The standard error of one fit scatters, as its clip does by a threshold of the ladder or two.
+/// The median of three was within this of the forecast in every cell when the test was written, the
 /// worst of them at the least budgets; a start or a clip that is forgotten moves it further.
 const NEAR: f64 = 0.07;
 
@@ -175,8 +175,8 @@ fn a_forecast_with_a_focus_divides_the_budget_as_the_fit_does() {
     assert!(cells[0].planned.releases.iter().any(|one| one.what.ends_with("(scores)")), "{:?}", cells[0].planned);
 }
 
-/// A share that depends on how long rows are found is about the same. Whether there is a second start
-/// depends on noise where moments are trusted: most fits decide as foreseen.
+/// A share that depends on how long rows are found is about the same. Whether there is a second
+/// start depends on noise where moments are trusted: most fits decide as foreseen.
 #[test]
 fn what_depends_on_noise_is_about_as_foreseen() {
     let source = table();

@@ -2,8 +2,8 @@
 //!
 //! The derivative of a row's probability along a coefficient's column is the coefficient times the
 //! variance `v = mu (1 - mu)` of its response, so that the average is `b m` with `m = mean v`. The
-//! mean is released at a point near the estimate, with how it changes from there, `d = mean v (1 - 2
-//! mu) z`, so that
+//! mean is released at a point near the estimate, with how it changes from there,
+//! `d = mean v (1 - 2 mu) z`, so that
 //!
 //! ```text
 //! var(b m) = (m c + b d)' Cov (m c + b d) + b^2 (var of the noise of m + var v / n)

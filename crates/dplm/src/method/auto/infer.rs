@@ -1,4 +1,5 @@
-//! Estimates and intervals from what the descent released, and whether clipping bends them away from least squares.
+//! Estimates and intervals from what the descent released, and whether clipping bends them away
+//! from least squares.
 
 use crate::privacy::noise::RandomWords;
 use faer::Mat;
@@ -22,20 +23,25 @@ use crate::{
     theory::student::normal_quantile,
 };
 
-/// The curvature is released with rows shortened to this many times `sqrt p`, or more where this much noise on an entry allows it.
+/// The curvature is released with rows shortened to this many times `sqrt p`, or more where this
+/// much noise on an entry allows it.
 const CURVATURE_RADIUS: f64 = std::f64::consts::SQRT_2;
 const CURVATURE_NOISE: f64 = 0.1;
-/// A column whose curvature stands less than this far above its noise would make every interval unbounded: it is left out after all.
+/// A column whose curvature stands less than this far above its noise would make every interval
+/// unbounded: it is left out after all.
 const RESOLVED: f64 = 3.0;
-/// The test of bending is made at a clip this many times as wide: at a quarter of it a gradient is little more than the sign of a residual, which
-/// one row moves little, so that skewed errors stand out. At a wider clip its noise would be ten times that of the estimate.
+/// The test of bending is made at a clip this many times as wide: at a quarter of it a gradient is
+/// little more than the sign of a residual, which one row moves little, so that skewed errors stand
+/// out. At a wider clip its noise would be ten times that of the estimate.
 const NARROWER: f64 = 0.25;
-/// The curvature at that clip is at most this share of the second moments for normal errors clipped at 3.3 standard deviations or less.
+/// The curvature at that clip is at most this share of the second moments for normal errors clipped
+/// at 3.3 standard deviations or less.
 const STEEPEST: f64 = 0.6;
-/// Errors as skewed as an exponential law must be seen with this probability, or a fit that clipping could bend is not called least squares.
+/// Errors as skewed as an exponential law must be seen with this probability, or a fit that
+/// clipping could bend is not called least squares.
 const SURELY_SEEN: f64 = 0.9;
-/// Its false-alarm rate. A false alarm costs a sentence, since both coefficients are the same then; a fit that is
-/// bent and not said to be has intervals for something else.
+/// Its false-alarm rate. A false alarm costs a sentence, since both coefficients are the same then;
+/// a fit that is bent and not said to be has intervals for something else.
 const FALSE_ALARM: f64 = 0.05;
 
 /// The rights to release what intervals need.
@@ -70,7 +76,8 @@ pub(super) struct Point<'a> {
     pub descent: &'a Descent,
 }
 
-/// What is estimated, whether the first parameter is the constant, about how large errors are, and the share of rows that was to be clipped.
+/// What is estimated, whether the first parameter is the constant, about how large errors are, and
+/// the share of rows that was to be clipped.
 struct Estimate<'a> {
     newton: &'a Newton,
     coordinates: &'a Coordinates,
@@ -115,8 +122,8 @@ impl<R: RandomWords> OnRows<'_, R> {
         Ok(Inferred { newton, dropped, bend, quality })
     }
 
-    /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as few rows are cut, and no longer than
-    /// keeps the noise low.
+    /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as
+    /// few rows are cut, and no longer than keeps the noise low.
     pub(super) fn curvature(&mut self, white: &White, at: &Point<'_>, spend: Spend) -> Result<NoisyMatrix, Error> {
         let longest = self.plan.curvature_length(white, spend.to_f64());
         let radius = (longest * UNIT).ceil() as u64;
@@ -146,11 +153,14 @@ impl<R: RandomWords> OnRows<'_, R> {
         NoisyMatrix::release_clipped(rows.as_ref(), outer, unit, neighbours, spend, rng)
     }
 
-    /// The parameters that clipping moves away from least squares, by a test on the mean gradient at the estimate under a narrower clip.
+    /// The parameters that clipping moves away from least squares, by a test on the mean gradient
+    /// at the estimate under a narrower clip.
     ///
-    /// Where errors are symmetric that gradient is zero on average at any clip, and clipping bends nothing. Its covariance is that of its own
-    /// noise, of sampling (a clipped gradient is no longer than the clip) and, through the curvature, of the estimate. Second moments in
-    /// whitened coordinates are near one, so that the gradient, seen from the kept parameters, is also the direction in which they are off.
+    /// Where errors are symmetric that gradient is zero on average at any clip, and clipping bends
+    /// nothing. Its covariance is that of its own noise, of sampling (a clipped gradient is no
+    /// longer than the clip) and, through the curvature, of the estimate. Second moments in
+    /// whitened coordinates are near one, so that the gradient, seen from the kept parameters, is
+    /// also the direction in which they are off.
     fn bend(&mut self, estimate: &Estimate<'_>, descent: &Descent, spend: Spend) -> Result<Bend, Error> {
         let Estimate { newton, coordinates, has_intercept, error_sd, tail } = *estimate;
         let theta = newton.parameters();
@@ -167,14 +177,16 @@ impl<R: RandomWords> OnRows<'_, R> {
         let entry = |j: usize, k: usize| STEEPEST.powi(2) * of_estimate[(j, k)] + noise * inverse_gram[(j, k)];
         let covariance = Mat::from_fn(kept.len(), kept.len(), entry);
         let precision = inverse(&covariance);
-        // The constant, which skewed errors move before anything else, by its most precise estimate if nothing else moves.
+        // The constant, which skewed errors move before anything else, by its most precise estimate
+        // if nothing else moves.
         let ratio = |place: usize| match place {
             0 if has_intercept => times(&precision, &shift)[0].abs() / precision[(0, 0)].sqrt(),
             _ => shift[place].abs() / covariance[(place, place)].sqrt(),
         };
         let moved = (0..kept.len()).filter(|&place| ratio(place) > limit(place, kept.len(), has_intercept));
         let per_row = NARROWER * descent.gamma() / (error_sd * (at.len() as f64).sqrt());
-        // Such errors move the fit itself by the share clipped, so that less of it is seen from there.
+        // Such errors move the fit itself by the share clipped, so that less of it is seen from
+        // there.
         let seen = error_sd * (exponential_shift(per_row) - STEEPEST * tail) * precision[(0, 0)].sqrt();
         let is_sharp = seen > limit(0, kept.len(), has_intercept) - normal_quantile(1.0 - SURELY_SEEN);
         Ok(Bend { moved: moved.map(|place| coordinates.kept[place]).collect(), is_sharp })
@@ -182,7 +194,8 @@ impl<R: RandomWords> OnRows<'_, R> {
 }
 
 impl Plan {
-    /// The coordinates of the columns that the curvature resolves, and the standardised parameters of the others.
+    /// The coordinates of the columns that the curvature resolves, and the standardised parameters
+    /// of the others.
     pub(super) fn in_model(
         &self,
         curvature: &Curvature,
@@ -194,7 +207,8 @@ impl Plan {
         (all.only(&places), dropped.collect())
     }
 
-    /// The kept columns that the curvature resolves, by their places; all of them where an earlier fit has settled which are in the model.
+    /// The kept columns that the curvature resolves, by their places; all of them where an earlier
+    /// fit has settled which are in the model.
     fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
         if self.earlier.is_some() {
             return (0..all.kept.len()).collect();
@@ -206,7 +220,8 @@ impl Plan {
         if places.is_empty() { vec![0] } else { places }
     }
 
-    /// The length to which rows are shortened for the curvature, where they are not that short already.
+    /// The length to which rows are shortened for the curvature, where they are not that short
+    /// already.
     pub(super) fn curvature_length(&self, white: &White, rho: f64) -> f64 {
         white.row_length.unwrap_or_else(|| self.curvature_radius(white.radius, white.features(), rho))
     }
@@ -218,7 +233,8 @@ impl Plan {
     }
 }
 
-/// How far a coefficient must be off to be named: half of the false alarms are the constant's, and the others share the rest.
+/// How far a coefficient must be off to be named: half of the false alarms are the constant's, and
+/// the others share the rest.
 fn limit(place: usize, kept: usize, has_intercept: bool) -> f64 {
     let share = match (has_intercept && kept > 1, place) {
         (true, 0) => 0.5,
@@ -228,7 +244,8 @@ fn limit(place: usize, kept: usize, has_intercept: bool) -> f64 {
     -normal_quantile(FALSE_ALARM * share / 2.0)
 }
 
-/// The mean of errors that follow a centred exponential law of standard deviation 1, clipped at `clip`, or at 1 where that is less: `c - 2 sinh(c) / e`.
+/// The mean of errors that follow a centred exponential law of standard deviation 1, clipped at
+/// `clip`, or at 1 where that is less: `c - 2 sinh(c) / e`.
 fn exponential_shift(clip: f64) -> f64 {
     let clip = clip.min(1.0);
     clip - 2.0 * clip.sinh() / std::f64::consts::E
@@ -252,8 +269,9 @@ pub(super) fn late_mean(run: &Trajectory) -> Vec<f64> {
     mean(&run.theta[run.theta.len() / SKIPPED_PART..])
 }
 
-/// An estimate without intervals: one step from the mean iterate in the directions that were stretched to full length, where the curvature is
-/// about the share of rows that are not clipped. In the others the descent has hardly moved and a step would divide noise by noise: they keep the
+/// An estimate without intervals: one step from the mean iterate in the directions that were
+/// stretched to full length, where the curvature is about the share of rows that are not clipped.
+/// In the others the descent has hardly moved and a step would divide noise by noise: they keep the
 /// mean of the late iterates, which shrinks them.
 pub(super) fn predicted(run: &Trajectory, moments: &[f64], tail: f64) -> Vec<f64> {
     let steps = run.gradient.len();

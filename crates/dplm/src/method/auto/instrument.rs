@@ -1,14 +1,18 @@
 //! One regressor with one instrument, by second moments of all columns together.
 //!
-//! Controls `w`, the instrument `z`, the regressor `x` and the response `y` are whitened together and the second moments `M` of rows, of which few
-//! are shortened, are released. With `a` what is new in `z` beside `w`, in these moments, the estimate is `b = a'My / a'Mx`, and a value `b0` is not
-//! rejected where `(a'M(y - b0 x))^2 <= z^2 var(b0)` (Anderson and Rubin 1949). That holds however weak the instrument is.
+//! Controls `w`, the instrument `z`, the regressor `x` and the response `y` are whitened together
+//! and the second moments `M` of rows, of which few are shortened, are released. With `a` what is
+//! new in `z` beside `w`, in these moments, the estimate is `b = a'My / a'Mx`, and a value `b0` is
+//! not rejected where `(a'M(y - b0 x))^2 <= z^2 var(b0)` (Anderson and Rubin 1949). That holds
+//! however weak the instrument is.
 //!
-//! The variance has two parts. Of `a'M(y - b0 x)`, the noise of `M` moves `a'E(e_y - b0 e_x)`, with `e` what is new in `y` and `x` beside `w`: what
-//! noise does to the projections is of second order, since `a` and `e` are orthogonal to `w`. Sampling moves it by the mean of `a_i (e_y - b0 e_x)_i`,
-//! whose 2 x 2 covariance is a release of its own: that of clipped gradients of rows `(e_y, e_x)` with the residual `a`. It is clipped at twice the
-//! length that counts find, since a covariance that is cut short makes intervals short. Persons with several rows contribute the sum over
-//! their rows, so that it is clustered.
+//! The variance has two parts. Of `a'M(y - b0 x)`, the noise of `M` moves `a'E(e_y - b0 e_x)`, with
+//! `e` what is new in `y` and `x` beside `w`: what noise does to the projections is of second
+//! order, since `a` and `e` are orthogonal to `w`. Sampling moves it by the mean of
+//! `a_i (e_y - b0 e_x)_i`, whose 2 x 2 covariance is a release of its own: that of clipped
+//! gradients of rows `(e_y, e_x)` with the residual `a`. It is clipped at twice the length that
+//! counts find, since a covariance that is cut short makes intervals short. Persons with several
+//! rows contribute the sum over their rows, so that it is clustered.
 
 use faer::Mat;
 
@@ -28,15 +32,16 @@ use crate::{
     warning::Warning,
 };
 
-/// The share of the budget for the covariance of the moments, and for the length it is clipped at: of the error of an interval the covariance
-/// makes little, as it enters by its root.
+/// The share of the budget for the covariance of the moments, and for the length it is clipped at:
+/// of the error of an interval the covariance makes little, as it enters by its root.
 const SPREAD_SHARE: f64 = 0.1;
 const LENGTH_SHARE: f64 = 0.01;
 /// Where that length is looked for, in units of white columns.
 const TOP: f64 = 128.0;
 /// Rows are clipped at this many times the length that few exceed.
 const WIDER: f64 = 2.0;
-/// What the residual is multiplied by as a column, so that its own square adds little to the length of a gradient. A power of two.
+/// What the residual is multiplied by as a column, so that its own square adds little to the length
+/// of a gradient. A power of two.
 const SMALL: f64 = 1.0 / 16.0;
 
 /// Where columns are among those that were kept.
@@ -59,7 +64,8 @@ impl Places {
     }
 }
 
-/// What is new beside the controls in the instrument, whose second moment is 1, in the response and in the regressor.
+/// What is new beside the controls in the instrument, whose second moment is 1, in the response and
+/// in the regressor.
 struct New {
     instrument: Vec<f64>,
     of: [Vec<f64>; 2],
@@ -94,7 +100,8 @@ impl New {
         })
     }
 
-    /// The covariance that noise with this standard deviation, smaller by `sqrt 2` off the diagonal, gives the products.
+    /// The covariance that noise with this standard deviation, smaller by `sqrt 2` off the
+    /// diagonal, gives the products.
     fn of_noise(&self, noise_sd: f64) -> Mat<f64> {
         let (a, square) = (&self.instrument, dot(&self.instrument, &self.instrument));
         let entry = |u: &[f64], v: &[f64]| 0.5 * noise_sd * noise_sd * (square * dot(u, v) + dot(a, u) * dot(a, v));

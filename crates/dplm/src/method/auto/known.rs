@@ -1,12 +1,14 @@
 //! Second moments that are known before the fit.
 //!
-//! Known moments whiten the columns at no cost. They may be wrong: of another year, of another country, or mistyped. Where the budget allows
-//! rounds of whitening, they only take the place of the first: what decides, and what intervals rest on, is released as in any fit, and wrong
+//! Known moments whiten the columns at no cost. They may be wrong: of another year, of another
+//! country, or mistyped. Where the budget allows rounds of whitening, they only take the place of
+//! the first: what decides, and what intervals rest on, is released as in any fit, and wrong
 //! moments cost precision.
 //!
-//! A weaker budget cannot tell how columns go together, which is why there are no intervals there. Known moments are then *trusted*, and the fit
-//! says so. One release looks at the whitened rows: their second moments are the identity where what is known is right. Where they stand out
-//! of the noise of that release, the moments are not those of these rows, and no interval is printed.
+//! A weaker budget cannot tell how columns go together, which is why there are no intervals there.
+//! Known moments are then *trusted*, and the fit says so. One release looks at the whitened rows:
+//! their second moments are the identity where what is known is right. Where they stand out of the
+//! noise of that release, the moments are not those of these rows, and no interval is printed.
 
 use faer::Mat;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -26,19 +28,24 @@ use crate::{
     warning::LeftOut,
 };
 
-/// Entries of known moments, of columns of unit length, are taken to be right to this: columns that differ by less are one.
+/// Entries of known moments, of columns of unit length, are taken to be right to this: columns that
+/// differ by less are one.
 const ENTRY_SD: f64 = 1e-5;
-/// The mean of the second moments that are seen is believed where it stands this many standard deviations from what was known.
+/// The mean of the second moments that are seen is believed where it stands this many standard
+/// deviations from what was known.
 const STANDS_OUT: f64 = 4.0;
-/// The largest eigenvalue that noise alone makes is below this many times the edge of its law, but for one in thousands.
+/// The largest eigenvalue that noise alone makes is below this many times the edge of its law, but
+/// for one in thousands.
 const ABOVE_EDGE: f64 = 1.25;
-/// No direction is stretched further than this where released moments say that it is shorter than was known.
+/// No direction is stretched further than this where released moments say that it is shorter than
+/// was known.
 const LEAST: f64 = 0.1;
 /// The share of the check, where a round of whitening would have several times as much.
 pub(super) const CHECK: f64 = 0.06;
 /// Its false-alarm rate.
 const FALSE_ALARM: f64 = 1e-3;
-/// Columns that known moments take for one are told apart by released ones, if anything does: no combination is stretched beyond this.
+/// Columns that known moments take for one are told apart by released ones, if anything does: no
+/// combination is stretched beyond this.
 const LEAST_EIGENVALUE: f64 = 1e-4;
 
 /// What is known of the columns of the design matrix.
@@ -115,9 +122,11 @@ pub(super) enum Trust {
     Contradicted,
 }
 
-/// Whether second moments that should be the identity are more than noise away from it: all entries together, their mean, or one direction.
+/// Whether second moments that should be the identity are more than noise away from it: all entries
+/// together, their mean, or one direction.
 ///
-/// The squares of the entries in units of their variances add up to a chi-square with `k (k + 1) / 2` degrees of freedom.
+/// The squares of the entries in units of their variances add up to a chi-square with
+/// `k (k + 1) / 2` degrees of freedom.
 fn contradicts(seen: &NoisyMatrix) -> bool {
     let k = seen.mean.nrows();
     let apart = less_identity(&seen.mean, 1.0);
@@ -139,10 +148,12 @@ fn less_identity(matrix: &Mat<f64>, scale: f64) -> Mat<f64> {
     Mat::from_fn(k, k, |i, j| matrix[(i, j)] - if i == j { scale } else { 0.0 })
 }
 
-/// `C^(-1/2)` where `C` is what the released moments show in place of the identity that was expected.
+/// `C^(-1/2)` where `C` is what the released moments show in place of the identity that was
+/// expected.
 ///
-/// Noise of sd `s` fills the eigenvalues up to `b = s sqrt(2k)`. One that stands out at `e` was made by a true one of
-/// `t + b^2 / (4 t) = e` (Benaych-Georges and Nadakuditi 2011). What is common to all directions is the median, which one long direction does not move.
+/// Noise of sd `s` fills the eigenvalues up to `b = s sqrt(2k)`. One that stands out at `e` was
+/// made by a true one of `t + b^2 / (4 t) = e` (Benaych-Georges and Nadakuditi 2011). What is
+/// common to all directions is the median, which one long direction does not move.
 fn correction(seen: &NoisyMatrix) -> Mat<f64> {
     let (values, edge) = (eigen(&seen.mean).values, seen.edge());
     let level = (0.5 * (values[(values.len() - 1) / 2] + values[values.len() / 2])).max(LEAST);
@@ -165,7 +176,8 @@ mod tests {
     fn what_stands_out_of_the_noise_contradicts() {
         assert!(!contradicts(&seen([1.3, 0.8, 1.0, 0.9], 0.2)));
         assert!(contradicts(&seen([9.0, 0.8, 1.0, 1.2], 0.2)), "a direction that is three times as long");
-        // A mean is known better than its parts: what is a third as long as was known is seen where no single direction is.
+        // A mean is known better than its parts: what is a third as long as was known is seen where
+        // no single direction is.
         assert!(contradicts(&seen([0.1, 0.12, 0.1, 0.13], 0.4)));
         assert!(!contradicts(&seen([0.1, 0.12, 0.1, 0.13], 2.0)));
     }

@@ -1,4 +1,5 @@
-//! Second moments that are released once for several models of one table: whitening each is then post-processing.
+//! Second moments that are released once for several models of one table: whitening each is then
+//! post-processing.
 
 use std::sync::Arc;
 
@@ -33,7 +34,8 @@ pub(crate) struct Learned {
     level_rows: f64,
 }
 
-/// The part of a budget that whitening may take for all models together: two rounds always fit in, and further ones where they are cheap.
+/// The part of a budget that whitening may take for all models together: two rounds always fit in,
+/// and further ones where they are cheap.
 pub(crate) const LEARNING: f64 = 0.25;
 
 impl Plan {
@@ -86,9 +88,11 @@ impl<A: Ask> Sequence<'_, A> {
 }
 
 impl Learned {
-    /// A model's standardised parameters as those of the model that holds its terms; none where it has a term that the other lacks.
+    /// A model's standardised parameters as those of the model that holds its terms; none where it
+    /// has a term that the other lacks.
     ///
-    /// With the terms `a` in their own units, columns are `z = S a` in both, so that `z_of = S_of Pi S^-1 z`, `Pi` picking out terms.
+    /// With the terms `a` in their own units, columns are `z = S a` in both, so that
+    /// `z_of = S_of Pi S^-1 z`, `Pi` picking out terms.
     fn turn(&self, of: &Design) -> Option<Mat<f64>> {
         let place = |name: &String| self.design.names().iter().position(|one| one == name);
         let places: Vec<usize> = of.names().iter().map(place).collect::<Option<_>>()?;

@@ -12,7 +12,8 @@ use crate::{
 
 /// At most so many columns are named as making up another.
 const NAMED: usize = 3;
-/// A column is named when leaving it out would leave at least this share of the variance that the others explain unexplained.
+/// A column is named when leaving it out would leave at least this share of the variance that the
+/// others explain unexplained.
 const NOTABLE: f64 = 0.05;
 
 /// The columns that are not kept, in formula order.

@@ -202,7 +202,8 @@ impl<A: Ask> Sequence<'_, A> {
 }
 
 impl Sequence<'_, OnAssumptions<'_>> {
-    /// What the same stages come to where columns are as assumed: rows are taken to be normal, and outcomes to vary alike in all of them.
+    /// What the same stages come to where columns are as assumed: rows are taken to be normal, and
+    /// outcomes to vary alike in all of them.
     pub(super) fn likelihood_planned(mut self) -> Result<Planned, Error> {
         let white = self.whiten()?;
         let (plan, k) = (self.plan, white.features());
@@ -361,8 +362,9 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         Ok(Inferred { newton, dropped, doubt, effects })
     }
 
-    /// The least spread of gradients, in units of the curvature, at which outcomes are taken to contradict the fit. Where rows are weighted by
-    /// `w` the spread is about `E w^2 / E w`, at least the mean weight; none where that is not known.
+    /// The least spread of gradients, in units of the curvature, at which outcomes are taken to
+    /// contradict the fit. Where rows are weighted by `w` the spread is about `E w^2 / E w`, at
+    /// least the mean weight; none where that is not known.
     fn least_spread(&self, white: &White) -> Option<f64> {
         let expected = match self.design.weights() {
             None => Some(1.0),
@@ -381,7 +383,8 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
 }
 
 impl<R: RandomWords> OnRows<'_, R> {
-    /// The mean of a number over all rows, complete or not, and the standard deviation of its noise.
+    /// The mean of a number over all rows, complete or not, and the standard deviation of its
+    /// noise.
     pub(super) fn number(
         &mut self,
         number: Number,
@@ -454,7 +457,8 @@ impl Mean {
     }
 }
 
-/// `theta - size H^-1 g`, no further than the longest step, `H` the curvature where rows are normal.
+/// `theta - size H^-1 g`, no further than the longest step, `H` the curvature where rows are
+/// normal.
 fn stepped(theta: &[f64], gradient: &[f64], constant: Option<&[f64]>, size: f64) -> Vec<f64> {
     let move_by = times(&inverse(&bell::curvature(theta, constant)), gradient);
     let length = size * dot(&move_by, &move_by).sqrt();
@@ -474,8 +478,8 @@ fn turn_of(moments: &NoisyMatrix) -> (Mat<f64>, f64) {
     (turn, level)
 }
 
-/// Whether released numbers leave a fit in doubt; `least` has the least spread of gradients, and the
-/// number of rows, where that spread is known.
+/// Whether released numbers leave a fit in doubt; `least` has the least spread of gradients, and
+/// the number of rows, where that spread is known.
 fn doubt(newton: &Newton, coordinates: &Coordinates, curved: &Curved, least: Option<(f64, u64)>) -> Doubt {
     let places: Vec<usize> =
         coordinates.kept.iter().filter_map(|j| curved.before.kept.iter().position(|one| one == j)).collect();

@@ -1,31 +1,37 @@
-//! The automatic method: for tables whose columns are neither centred nor uncorrelated, with errors of unknown scale.
+//! The automatic method: for tables whose columns are neither centred nor uncorrelated, with errors
+//! of unknown scale.
 //!
-//! The paper's algorithm wants features that are about white and a clip near the size of a gradient. Neither is known of a real table, and
-//! both can be found privately:
+//! The paper's algorithm wants features that are about white and a clip near the size of a
+//! gradient. Neither is known of a real table, and both can be found privately:
 //!
-//! 1. *Whitening.* Second moments are released in up to five rounds, each in the coordinates the one before made, while a column is not
-//!    resolved and a round is cheap. What the budget cannot resolve then is left out of the model, in formula order.
-//! 2. *Start.* A clip threshold by noisy counts, and ten steps of descent, to be near the answer; once more where the first start's own noise
-//!    is as large as what is left of the response.
-//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this budget and target. For predictions it is widened to
-//!    where squared errors are least (`prediction.rs`).
+//! 1. *Whitening.* Second moments are released in up to five rounds, each in the coordinates the
+//!    one before made, while a column is not resolved and a round is cheap. What the budget cannot
+//!    resolve then is left out of the model, in formula order.
+//! 2. *Start.* A clip threshold by noisy counts, and ten steps of descent, to be near the answer;
+//!    once more where the first start's own noise is as large as what is left of the response.
+//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this
+//!    budget and target. For predictions it is widened to where squared errors are least
+//!    (`prediction.rs`).
 //! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on what is left of the budget.
-//! 5. *Curvature, covariance of gradients, and a test of whether clipping bends the fit*, for intervals; not for prediction.
+//! 5. *Curvature, covariance of gradients, and a test of whether clipping bends the fit*, for
+//!    intervals; not for prediction.
 //!
-//! The releases that decide which columns are in the model are not used for intervals, so that a column's having passed says nothing about the
-//! error of its coefficient.
+//! The releases that decide which columns are in the model are not used for intervals, so that a
+//! column's having passed says nothing about the error of its coefficient.
 //!
-//! For robust coefficients rows that are long once they are white are shortened, with their responses, to a public length, from the second round on.
+//! For robust coefficients rows that are long once they are white are shortened, with their
+//! responses, to a public length, from the second round on.
 //!
-//! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion holds for the whole fit. A row becomes a
-//! re-encoded row by a rule about that row and released numbers only. A row with a missing cell is a row of zeros throughout.
+//! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion
+//! holds for the whole fit. A row becomes a re-encoded row by a rule about that row and released
+//! numbers only. A row with a missing cell is a row of zeros throughout.
 //!
 //! `sequence.rs` has these stages in order, each decision and everything that is spent. What they
 //! ask (`ask.rs`) is answered by rows (`on_rows.rs`) or, for a forecast, by what is assumed of them
 //! (`on_assumptions.rs`).
 //!
-//! Columns without bounds are taken to have unit scale and to lie within six units when the length of a row is looked for; rows beyond
-//! that are shortened, not lost.
+//! Columns without bounds are taken to have unit scale and to lie within six units when the length
+//! of a row is looked for; rows beyond that are shortened, not lost.
 
 mod ask;
 mod sequence;
@@ -90,7 +96,8 @@ pub struct Config {
     pub choices: Choices,
     /// A fit of the same model that this one is to be pooled with.
     earlier: Option<Arc<Earlier>>,
-    /// Whether second moments are released elsewhere, for this model and others; and those, once they are.
+    /// Whether second moments are released elsewhere, for this model and others; and those, once
+    /// they are.
     shares_moments: bool,
     learned: Option<Arc<Learned>>,
 }
@@ -107,8 +114,8 @@ pub struct Plan {
     earlier: Option<Arc<Earlier>>,
     shares_moments: bool,
     learned: Option<Arc<Learned>>,
-    /// The coefficients of interest, where only some are, and what their intervals are for if the others are
-    /// partialled out.
+    /// The coefficients of interest, where only some are, and what their intervals are for if the
+    /// others are partialled out.
     wanted: Option<Wanted>,
     partials_out: Option<Target>,
     /// Whether long rows are shortened once they are white.
@@ -210,8 +217,9 @@ impl Config {
 }
 
 impl Plan {
-    /// Refuses what could only be noise: a mean gradient at zero, clipped at the size of the responses, has noise `2 p / (n sqrt(rho))` times
-    /// that size, over all coordinates. Where that is 1 or more, an answer of zero is better than any the budget can buy.
+    /// Refuses what could only be noise: a mean gradient at zero, clipped at the size of the
+    /// responses, has noise `2 p / (n sqrt(rho))` times that size, over all coordinates. Where that
+    /// is 1 or more, an answer of zero is better than any the budget can buy.
     fn more_than_noise(&self) -> Result<(), ConfigError> {
         let needed = 2.0 * self.features as f64;
         if self.partials_out.is_some() || self.precision() >= needed {
@@ -237,7 +245,8 @@ impl Plan {
         Rules { rows, features, rho, neighbours, target, at_any_price, shortens: self.shortens, choices }
     }
 
-    /// Whether long rows are shortened once they are white: for robust coefficients, where moments are this fit's own and each row stands for itself.
+    /// Whether long rows are shortened once they are white: for robust coefficients, where moments
+    /// are this fit's own and each row stands for itself.
     fn shortens_rows(&self, design: &Design) -> bool {
         let own = self.known.is_none() && self.earlier.is_none() && !self.shares_moments;
         let alone = !self.request.has_several_rows() && design.weights().is_none();

@@ -1,8 +1,8 @@
 //! The answers of columns as they are assumed to be: what rows would answer, without its noise, and
 //! how much noise there would be.
 //!
-//! Rows are taken to be as long as normal ones and errors to be normal. The descent goes through the
-//! law of a clipped descent on white rows ([`white`](crate::plan::white)).
+//! Rows are taken to be as long as normal ones and errors to be normal. The descent goes through
+//! the law of a clipped descent on white rows ([`white`](crate::plan::white)).
 
 use faer::Mat;
 
@@ -147,15 +147,17 @@ impl<'a> OnAssumptions<'a> {
 }
 
 impl OnAssumptions<'_> {
-    /// The clip of a logit that a share `tail` of rows could exceed: in coordinates in which the curvature is 1 a row is `|z| / sqrt v` long, and its
-    /// largest residual is that of the commoner outcome.
+    /// The clip of a logit that a share `tail` of rows could exceed: in coordinates in which the
+    /// curvature is 1 a row is `|z| / sqrt v` long, and its largest residual is that of the
+    /// commoner outcome.
     pub(super) fn steepest(&self, tail: f64) -> f64 {
         let variance = self.assumed.error_sd.powi(-2);
         let commoner = 0.5 + (0.25 - variance).max(0.0).sqrt();
         length_exceeded_by(&self.white, self.assumed.weighing.unlike, tail) * commoner * self.assumed.error_sd
     }
 
-    /// The plan of a logit in numbers: `noise` is that of a coordinate of the mean gradient where the curvature is 1.
+    /// The plan of a logit in numbers: `noise` is that of a coordinate of the mean gradient where
+    /// the curvature is 1.
     pub(super) fn planned_likelihood(
         &self,
         white: &White,
@@ -388,8 +390,9 @@ impl Look for Looking<'_> {
     }
 }
 
-/// The variance of the eigenvalues, about one, that the noise of the rounds leaves in the whitening: of a symmetric matrix whose entries off
-/// the diagonal have variance `s^2` it is `k s^2` (Wigner). The noise of the descent counts so much more.
+/// The variance of the eigenvalues, about one, that the noise of the rounds leaves in the
+/// whitening: of a symmetric matrix whose entries off the diagonal have variance `s^2` it is
+/// `k s^2` (Wigner). The noise of the descent counts so much more.
 fn unevenness(found: &Found, features: usize) -> f64 {
     let sd = found.law.entry_sd();
     let p = sd.nrows();

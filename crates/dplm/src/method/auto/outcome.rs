@@ -47,7 +47,8 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         };
         let left_out = all_left_out(&white, &dropped, names);
         NotKeptError::check(&left_out, &plan.request.keep)?;
-        // The test is made where clipping could bend the fit, and no test can show that it does not.
+        // The test is made where clipping could bend the fit, and no test can show that it does
+        // not.
         let clipping = bend.map(|bend| clipping(&bend, threshold.tail, &left_out, names));
         let is_bent = matches!(clipping, Some(Warning::Bent { .. }));
         let inference = Inference::from(newton);
@@ -143,14 +144,16 @@ fn contradicted(white: &White) -> Option<Warning> {
     (white.trust == Some(Trust::Contradicted)).then_some(Warning::MomentsContradicted)
 }
 
-/// Whether what was left out is in the errors of many rows, which are not symmetric then. Where clipping could bend a fit, the test is too weak to be
-/// trusted with that. A rare level is in the errors of few.
+/// Whether what was left out is in the errors of many rows, which are not symmetric then. Where
+/// clipping could bend a fit, the test is too weak to be trusted with that. A rare level is in the
+/// errors of few.
 fn is_in_errors(left_out: &[LeftOut]) -> bool {
     left_out.iter().any(|one| !matches!(one.cause, Cause::RareLevel | Cause::UnseenLevel))
 }
 
-/// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of `P` on what is in the model. What was left out
-/// stays at zero. The noise stays as it was in whitened coordinates.
+/// The run in standardised units: iterates are `P theta`, gradients `Q' g` with `Q` the inverse of
+/// `P` on what is in the model. What was left out stays at zero. The noise stays as it was in
+/// whitened coordinates.
 pub(super) fn standardised(run: &Trajectory, white: &White) -> Trajectory {
     let matrix = white.whitening.matrix();
     let coordinates = &white.coordinates;

@@ -1,8 +1,11 @@
-//! How much to clip where predictions are wanted and no intervals, and whether they are worth more than a mean.
+//! How much to clip where predictions are wanted and no intervals, and whether they are worth more
+//! than a mean.
 //!
-//! Squared errors pay for what clipping bends. At a clip `c` predictions are off by `2 p c^2 / (n^2 rho) + |bias|^2` on average, and clipping takes at
-//! most `B(c)` from the length of a mean gradient: the integral from `c` on of the share of gradients that are longer. Errors that have nothing to
-//! do with the columns bend the constant alone, by `B / sqrt(p)`; the rule allows for twice its square, and is free of scale.
+//! Squared errors pay for what clipping bends. At a clip `c` predictions are off by
+//! `2 p c^2 / (n^2 rho) + |bias|^2` on average, and clipping takes at most `B(c)` from the length
+//! of a mean gradient: the integral from `c` on of the share of gradients that are longer. Errors
+//! that have nothing to do with the columns bend the constant alone, by `B / sqrt(p)`; the rule
+//! allows for twice its square, and is free of scale.
 
 use super::{
     Plan,
@@ -22,13 +25,15 @@ use crate::{
     warning::Warning,
 };
 
-/// The share of the budget that goes to counts of the gradients above a ladder of wider clips, and that ladder.
+/// The share of the budget that goes to counts of the gradients above a ladder of wider clips, and
+/// that ladder.
 const COUNTS_SHARE: f64 = 0.02;
 const COUNTS: u32 = 10;
 const PER_DOUBLING: f64 = 2.0;
 /// Clips are tried between the counts too.
 const TRIED_BETWEEN: u32 = 4;
-/// How much of what clipping can bend is allowed for, in units of what errors that have nothing to do with the columns bend.
+/// How much of what clipping can bend is allowed for, in units of what errors that have nothing to
+/// do with the columns bend.
 const BENT: f64 = 2.0;
 
 impl<A: Ask> Sequence<'_, A> {
@@ -56,7 +61,8 @@ fn factor(place: f64) -> f64 {
 }
 
 impl Plan {
-    /// What noise adds to squared errors of predictions at a clip of 1: `2 p / (n^2 rho)` where rows are replaced.
+    /// What noise adds to squared errors of predictions at a clip of 1: `2 p / (n^2 rho)` where
+    /// rows are replaced.
     fn noise_per_clip(&self, rho: f64, features: usize) -> f64 {
         0.5 * reach_sq(self.request.neighbours) * features as f64 / ((self.rows as f64).powi(2) * rho)
     }
@@ -66,7 +72,8 @@ impl Plan {
 struct Tails(Vec<f64>);
 
 impl Tails {
-    /// Noisy shares, put in order, less a standard deviation of their noise: what cannot be told from nothing is nothing.
+    /// Noisy shares, put in order, less a standard deviation of their noise: what cannot be told
+    /// from nothing is nothing.
     fn of(noisy: &[f64], noise_sd: f64) -> Tails {
         let mut shares = nearest_in_order(noisy.iter().rev().copied());
         shares.reverse();
@@ -97,10 +104,12 @@ impl Tails {
     }
 }
 
-/// What to say of slopes `theta`, in white coordinates, that predict no better than the mean of the response would, as far as released numbers show.
+/// What to say of slopes `theta`, in white coordinates, that predict no better than the mean of the
+/// response would, as far as released numbers show.
 ///
-/// Slopes with noise of variance `v` in each of `k` directions are off by `k v` in squares, and the mean of the response by their own true square,
-/// which their square less `k v` is on average. A single round of whitening leaves coordinates that are too far from white to say even that.
+/// Slopes with noise of variance `v` in each of `k` directions are off by `k v` in squares, and the
+/// mean of the response by their own true square, which their square less `k v` is on average. A
+/// single round of whitening leaves coordinates that are too far from white to say even that.
 pub(super) fn worth(
     plan: &Plan,
     theta: &[f64],
@@ -123,7 +132,8 @@ pub(super) fn worth(
 mod tests {
     use super::*;
 
-    /// Without a tail the clip stays, with a heavy one it is as wide as what is beyond is worth its noise.
+    /// Without a tail the clip stays, with a heavy one it is as wide as what is beyond is worth its
+    /// noise.
     #[test]
     fn a_heavy_tail_widens_the_clip_as_far_as_noise_allows() {
         let none = Tails::of(&[0.3, 0.01, -0.01, 0.01, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 0.01);
@@ -133,7 +143,8 @@ mod tests {
         assert!(places.is_sorted() && places[0] < 3.0 && places[3] > 8.0, "{places:?}");
     }
 
-    /// A share that falls by a line from 1 at the first clip to 0 at twice it: half of it is beyond the first.
+    /// A share that falls by a line from 1 at the first clip to 0 at twice it: half of it is beyond
+    /// the first.
     #[test]
     fn what_is_beyond_is_an_integral() {
         let middle = 2.0 - std::f64::consts::SQRT_2;

@@ -1,9 +1,12 @@
-//! How well the model fits: the spread of the errors and R^2, from what was released for the intervals. They cost nothing.
+//! How well the model fits: the spread of the errors and R^2, from what was released for the
+//! intervals. They cost nothing.
 //!
-//! A model with an intercept has a direction `q` in the coordinates of the descent along which every complete row is 1, so a gradient
-//! there is the row's residual: `q' V q` is the mean square of the residuals, `V` being the released covariance of gradients. Rows beyond the clip
-//! count at the clip, and the share that normal errors lose by that is put back: an estimate that is consistent for normal errors, as
-//! robust ones of scale are. The fitted values have the variance `v' M v`, `M` the released second moments and `v` the slopes.
+//! A model with an intercept has a direction `q` in the coordinates of the descent along which
+//! every complete row is 1, so a gradient there is the row's residual: `q' V q` is the mean square
+//! of the residuals, `V` being the released covariance of gradients. Rows beyond the clip count at
+//! the clip, and the share that normal errors lose by that is put back: an estimate that is
+//! consistent for normal errors, as robust ones of scale are. The fitted values have the variance
+//! `v' M v`, `M` the released second moments and `v` the slopes.
 
 use super::{
     Plan,
@@ -33,7 +36,8 @@ struct Estimate {
 }
 
 impl Plan {
-    /// None where the intercept is not in the model, where clipped rows are too many to say, or where there is nothing but noise.
+    /// None where the intercept is not in the model, where clipped rows are too many to say, or
+    /// where there is nothing but noise.
     pub(super) fn quality(
         &self,
         white: &White,
@@ -126,7 +130,8 @@ mod tests {
         table::Source,
     };
 
-    /// `y = 1 + x - z/2 + 2 error`, the fitted values of variance 2.5; one row in `missing` has an empty cell.
+    /// `y = 1 + x - z/2 + 2 error`, the fitted values of variance 2.5; one row in `missing` has an
+    /// empty cell.
     fn fit(seed: u64, rows: usize, missing: usize, right: &str, request: Request) -> Fit {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };

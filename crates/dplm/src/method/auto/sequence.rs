@@ -76,8 +76,8 @@ impl<A: Ask> Sequence<'_, A> {
     }
 
     /// A clip so wide that the fit is least squares, where the budget can afford one. It is derived
-    /// for rows as long as normal ones: longer ones are clipped at smaller residuals, by a clip that
-    /// must be so much wider.
+    /// for rows as long as normal ones: longer ones are clipped at smaller residuals, by a clip
+    /// that must be so much wider.
     fn harmless(&self, white: &White) -> Option<Harmless> {
         if self.plan.earlier.is_some() {
             return None;

@@ -1,4 +1,5 @@
-//! A point near the answer, so that few steps of the descent are lost on the way and a clip can be chosen there.
+//! A point near the answer, so that few steps of the descent are lost on the way and a clip can be
+//! chosen there.
 
 use super::{
     START_STEPS,
@@ -19,7 +20,8 @@ use crate::{
 
 /// Of the steps near the answer, those that are averaged.
 pub(super) const AVERAGED: usize = 5;
-/// The noise of the start, in variances of a mean of that many gradients: steps before it add to it.
+/// The noise of the start, in variances of a mean of that many gradients: steps before it add to
+/// it.
 const NOISE: f64 = 3.0;
 
 /// The share of rows clipped on the way to the start.
@@ -44,7 +46,8 @@ impl<P> Start<P> {
         }
     }
 
-    /// The same with a clip that is `factor` times as wide and that a share `tail` of gradients exceeds.
+    /// The same with a clip that is `factor` times as wide and that a share `tail` of gradients
+    /// exceeds.
     pub(super) fn with_clip(self, factor: f64, tail: f64) -> Start<P> {
         let gamma = factor * self.threshold.gamma;
         Start { threshold: Threshold { gamma, tail, ..self.threshold }, ..self }
@@ -54,8 +57,9 @@ impl<P> Start<P> {
 impl<A: Ask> Sequence<'_, A> {
     /// A point near the answer, and a clip threshold there.
     ///
-    /// The first steps are clipped at the size of the responses themselves. Where most of a response is explained, their noise is then as large
-    /// as what is left of it, and a second start from the first, clipped at what is left, is worth its price.
+    /// The first steps are clipped at the size of the responses themselves. Where most of a
+    /// response is explained, their noise is then as large as what is left of it, and a second
+    /// start from the first, clipped at what is left, is worth its price.
     pub(super) fn start(&mut self, white: &White) -> Result<Start<A::Point>, Error> {
         if let Some(earlier) = &self.plan.earlier {
             let threshold = Threshold { gamma: earlier.clip, at_edge: false, tail: 0.0 };
@@ -134,10 +138,12 @@ pub(super) fn reached(run: &Trajectory, from: &[f64], design: &Design, white: &W
     Reached { point, noise_var }
 }
 
-/// Whether the noise of the start makes up a quarter or more of the variance of the residuals there.
+/// Whether the noise of the start makes up a quarter or more of the variance of the residuals
+/// there.
 ///
-/// Rows are about white, so the noise adds the sum of its variances to a residual's; a residual that is clipped with probability `tail` has the
-/// standard deviation at which a normal one would be.
+/// Rows are about white, so the noise adds the sum of its variances to a residual's; a residual
+/// that is clipped with probability `tail` has the standard deviation at which a normal one would
+/// be.
 fn rivals(noise_var: f64, threshold: &Threshold, features: usize) -> bool {
     let clipped_at = -normal_quantile(0.5 * threshold.tail.clamp(1e-6, 0.9));
     let residual_sd = threshold.gamma / (features as f64).sqrt() / clipped_at;
@@ -168,8 +174,8 @@ fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
     vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64
 }
 
-/// What is left of a point after its known noise (James and Stein 1961), but for the constant, which is large in most tables and would be
-/// missed.
+/// What is left of a point after its known noise (James and Stein 1961), but for the constant,
+/// which is large in most tables and would be missed.
 fn shrunk(found: &[f64], noise_var: f64, constant: Option<&[f64]>) -> Vec<f64> {
     Shrinkage::of(found, noise_var, constant).of_point(found, constant)
 }
@@ -226,7 +232,8 @@ mod tests {
         assert!((found[0] - 3.0 * kept).abs() < 1e-12 && (found[1] - 4.0 * kept).abs() < 1e-12);
     }
 
-    /// A clip of 2 standard deviations on four white coordinates: residuals have variance 1, of which the noise may make a quarter.
+    /// A clip of 2 standard deviations on four white coordinates: residuals have variance 1, of
+    /// which the noise may make a quarter.
     #[test]
     fn a_second_start_where_noise_makes_up_the_residuals() {
         let threshold = Threshold { gamma: 4.0, at_edge: false, tail: 0.0455 };

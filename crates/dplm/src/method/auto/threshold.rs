@@ -31,7 +31,8 @@ pub(super) fn search<R: RandomWords>(
 ) -> Result<Found, PrivacyError> {
     let (mut low, mut high) = (0, counts.len());
     for part in spend.in_parts(queries(counts.len())) {
-        // A search that is over still asks, so that the number of releases does not depend on what was found.
+        // A search that is over still asks, so that the number of releases does not depend on what
+        // was found.
         let middle = ((low + high) / 2).min(counts.len() - 1);
         let noisy = release(counts.above(middle), part, rng)?.values[0] as f64;
         if low < high {
@@ -61,7 +62,8 @@ mod tests {
         for target in [0.0, 500.0, 15_500.0, 900_500.0, 2e9] {
             let found = search(&tail(&counts), target, spend(900.0), &mut FixedSeed::new(3)).unwrap();
             let expected = counts.iter().position(|&count| count as f64 <= target + 100.0).unwrap();
-            // A count of zero against a target of zero is a toss-up between the last two thresholds.
+            // A count of zero against a target of zero is a toss-up between the last two
+            // thresholds.
             assert!(found.index == expected || target == 0.0 && found.index + 1 >= expected, "{target}: {found:?}");
             assert_eq!(found.at_edge, found.index == 0 || found.index == 39);
         }

@@ -1,9 +1,12 @@
-//! Rounds of private whitening: each measures second moments in the coordinates that the one before made.
+//! Rounds of private whitening: each measures second moments in the coordinates that the one before
+//! made.
 //!
-//! Noise on second moments is the same in every direction, so a direction much shorter than the others drowns in it. One
-//! round stretches what it resolves to length one and the rest as far as its noise allows; the next one sees further. Rounds go on while
-//! some column is not resolved and a round is cheap. What is still not resolved then is left out of the model, in formula order: see
-//! [`resolve`]. The releases that decide this are not used for intervals, so that having passed says nothing about their errors.
+//! Noise on second moments is the same in every direction, so a direction much shorter than the
+//! others drowns in it. One round stretches what it resolves to length one and the rest as far as
+//! its noise allows; the next one sees further. Rounds go on while some column is not resolved and
+//! a round is cheap. What is still not resolved then is left out of the model, in formula order:
+//! see [`resolve`]. The releases that decide this are not used for intervals, so that having passed
+//! says nothing about their errors.
 
 use faer::Mat;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -33,13 +36,15 @@ use crate::{
 pub(super) struct White {
     /// How the kept parameters make the coordinates of the descent.
     pub coordinates: Coordinates,
-    /// The change of coordinates `theta = P theta_white`; rows of zeros for parameters that were left out.
+    /// The change of coordinates `theta = P theta_white`; rows of zeros for parameters that were
+    /// left out.
     pub whitening: Whitening,
     /// The norm that few rows exceeded in the last round.
     pub radius: f64,
     /// That norm, over the one that as many rows would exceed if they were normal.
     pub longer: f64,
-    /// The second moment of each final coordinate: 1 where whitening succeeded, less where it stopped at the floor.
+    /// The second moment of each final coordinate: 1 where whitening succeeded, less where it
+    /// stopped at the floor.
     pub moments: Vec<f64>,
     /// What was released of the second moments; none where moments were trusted.
     pub found: Option<Found>,
@@ -47,7 +52,8 @@ pub(super) struct White {
     pub left_out: Vec<LeftOut>,
     /// Whether the length of rows was found at the lower end of its ladder.
     pub at_edge: bool,
-    /// Where rows are weighted and there is a constant, the mean of the weights, as the first round has it.
+    /// Where rows are weighted and there is a constant, the mean of the weights, as the first round
+    /// has it.
     pub mean_weight: Option<f64>,
     /// What became of moments that were trusted.
     pub trust: Option<Trust>,
@@ -69,9 +75,11 @@ pub(super) struct Round {
 pub(super) struct Ladders {
     /// The top of the ladder.
     pub top: f64,
-    /// Whether it is looked for above the ladder too: all rows of a person together may be longer than one row can be.
+    /// Whether it is looked for above the ladder too: all rows of a person together may be longer
+    /// than one row can be.
     pub above: bool,
-    /// Whether it is looked for below the ladder too: weights may be far below their bound, and rows near their means.
+    /// Whether it is looked for below the ladder too: weights may be far below their bound, and
+    /// rows near their means.
     pub below: bool,
 }
 
@@ -90,19 +98,21 @@ pub(super) const LADDER_SPAN: f64 = 16.0;
 pub(super) const LENGTHS_PER_DOUBLING: f64 = 8.0;
 /// In whitened coordinates rows have norm `sqrt p` on average: the ladder starts this far above.
 pub(super) const TOP_OF_WHITENED: f64 = 3.0;
-/// The last turn stretches no direction beyond this: a level with a few rows would otherwise become a row of enormous length. Where rows are shortened
-/// it may stretch further.
+/// The last turn stretches no direction beyond this: a level with a few rows would otherwise become
+/// a row of enormous length. Where rows are shortened it may stretch further.
 const LEAST_FLOOR: f64 = 0.3;
 const LEAST_FLOOR_SHORTENED: f64 = 0.1;
 /// A direction lost in noise is taken to be no shorter than this many standard deviations of it.
 const LEAST_SCALE: f64 = 1.5;
-/// A column is in the model when what is new in it stands this far above its noise: one that repeats the others passes with probability
-/// 0.0014.
+/// A column is in the model when what is new in it stands this far above its noise: one that
+/// repeats the others passes with probability 0.0014.
 pub(super) const RESOLVED: f64 = 3.0;
-/// Another round is worth its price while a column stands less than this further above its noise than it must.
+/// Another round is worth its price while a column stands less than this further above its noise
+/// than it must.
 const CLEARLY: f64 = 2.0;
-/// Where rows are shortened a column must stand half as far above its noise as one that is white does, at least as far as otherwise and no further than
-/// this: the curvature, which resolves all columns once more and loses all intervals with one of them, then rarely loses any.
+/// Where rows are shortened a column must stand half as far above its noise as one that is white
+/// does, at least as far as otherwise and no further than this: the curvature, which resolves all
+/// columns once more and loses all intervals with one of them, then rarely loses any.
 const MOST_STRENGTH: f64 = 7.0;
 
 impl White {
@@ -137,7 +147,8 @@ impl White {
     }
 }
 
-/// The same change of coordinates for rows that are shortened where they are long, and to what length.
+/// The same change of coordinates for rows that are shortened where they are long, and to what
+/// length.
 fn shortening(whitening: Whitening) -> (Whitening, f64) {
     let length = row_length(whitening.outputs());
     (whitening.shortened_to(Some((length * UNIT) as u64)), length)
@@ -220,8 +231,8 @@ impl<'a, A: Ask> Sequence<'a, A> {
         Ok(Round { matrix: whitening.matrix(), moments, radius, at_edge: false, shortened: true })
     }
 
-    /// A norm that few rows exceed in the coordinates of the descent, where known moments made them.
-    /// Those may be wrong, and rows longer than white ones.
+    /// A norm that few rows exceed in the coordinates of the descent, where known moments made
+    /// them. Those may be wrong, and rows longer than white ones.
     pub(super) fn length_of_whitened(&mut self, features: usize, what: &str) -> Result<f64, Error> {
         let top = TOP_OF_WHITENED * (features as f64).sqrt();
         let ladders = Ladders { top, above: true, below: false };
@@ -236,8 +247,8 @@ impl Plan {
         (0..self.features).filter(|&j| is_kept(&design.names()[j])).collect()
     }
 
-    /// The coordinates of the first round, how long its rows may be, and its share: what known moments whiten is as far as a first round would
-    /// have come.
+    /// The coordinates of the first round, how long its rows may be, and its share: what known
+    /// moments whiten is as far as a first round would have come.
     pub(super) fn first_coordinates(&self, design: &Design) -> (Mat<f64>, f64, f64) {
         match &self.known {
             None => {
@@ -258,7 +269,8 @@ impl Plan {
         if let Some(wanted) = self.partialled_for() {
             return self.next_round_for(wanted, rounds, design);
         }
-        // Known moments are as good as a first round, unless the first that is made shows that they are not.
+        // Known moments are as good as a first round, unless the first that is made shows that they
+        // are not.
         let known = self.known.is_some() && !(rounds.len() == 1 && last.is_uneven());
         match rounds.len() + usize::from(known) {
             1 => (!self.rules().has_one_round()).then(|| self.rules().second_round()),
@@ -274,8 +286,8 @@ impl Plan {
         }
     }
 
-    /// A norm that few rows exceed, on the ladders on which it is looked for. Stopping at the top of
-    /// a ladder is expected: bounds allow no longer rows at first, and later ones are shortened.
+    /// A norm that few rows exceed, on the ladders on which it is looked for. Stopping at the top
+    /// of a ladder is expected: bounds allow no longer rows at first, and later ones are shortened.
     pub(super) fn length(
         &self,
         look: &mut dyn Look,
@@ -314,8 +326,9 @@ impl Plan {
         floor
     }
 
-    /// A level with fewer rows than may have been cut is understated by an amount that nobody knows: it needs half as many again, which is a
-    /// standard deviation and a half of the noisy count.
+    /// A level with fewer rows than may have been cut is understated by an amount that nobody
+    /// knows: it needs half as many again, which is a standard deviation and a half of the noisy
+    /// count.
     pub(super) fn floor(&self, design: &Design) -> Floor {
         self.floor_for(design, self.level_rows())
     }
@@ -328,8 +341,9 @@ impl Plan {
         1.5 * self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64())
     }
 
-    /// The same where moments are known. Rows of a level with the share `pi` are `1 / sqrt(pi)` long once they are white; where that is more than
-    /// `sqrt(2p)` they are clipped far more than others, and a curvature that is not known precisely overstates theirs.
+    /// The same where moments are known. Rows of a level with the share `pi` are `1 / sqrt(pi)`
+    /// long once they are white; where that is more than `sqrt(2p)` they are clipped far more than
+    /// others, and a curvature that is not known precisely overstates theirs.
     pub(super) fn floor_of_known(&self, design: &Design) -> Floor {
         self.floor_for(design, self.level_rows().min(self.rows as f64 / (2.0 * self.features as f64)))
     }
@@ -348,7 +362,8 @@ impl Plan {
 }
 
 impl Round {
-    /// Whether some direction is twice as long, or half as long, as it should be, beyond what noise makes.
+    /// Whether some direction is twice as long, or half as long, as it should be, beyond what noise
+    /// makes.
     fn is_uneven(&self) -> bool {
         let edge = self.moments.edge();
         eigen(&self.moments.mean).values.iter().any(|value| value - edge > 2.0 || value + edge < 0.5)
@@ -373,7 +388,8 @@ pub(super) struct Turn {
 /// What all rounds together say of the second moments, in the coordinates of the last.
 pub(super) struct Found {
     pub law: Curvature,
-    /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the last round.
+    /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the
+    /// last round.
     pub basis: Mat<f64>,
     /// The noise of its diagonal, on average.
     pub noise_sd: f64,
@@ -386,8 +402,8 @@ pub(super) struct Found {
 impl Found {
     /// Pools the rounds, each entry weighed by its precision.
     ///
-    /// With `P_last = P_k T`, round k says `T' M_k T` in the last coordinates, and the noise of its entry `ij` has variance
-    /// `s^2/2 (|u|^2 |v|^2 + (u'v)^2)` for the columns `u`, `v` of `T`.
+    /// With `P_last = P_k T`, round k says `T' M_k T` in the last coordinates, and the noise of its
+    /// entry `ij` has variance `s^2/2 (|u|^2 |v|^2 + (u'v)^2)` for the columns `u`, `v` of `T`.
     pub(super) fn of(rounds: &[Round], floor: Floor) -> Found {
         let last = rounds.last().expect("there was a first round");
         let p = last.matrix.nrows();
@@ -425,8 +441,9 @@ impl Found {
 
     /// The coordinates that whiten the kept columns.
     ///
-    /// With `Q_K = O R` the kept parameters span the orthonormal `O` in the coordinates of the last round, where noise is the same in every
-    /// direction, and `R^-1` leads from there to the parameters.
+    /// With `Q_K = O R` the kept parameters span the orthonormal `O` in the coordinates of the last
+    /// round, where noise is the same in every direction, and `R^-1` leads from there to the
+    /// parameters.
     pub(super) fn turn(&self, kept: &[usize]) -> Turn {
         let factors = columns(&self.basis, kept).qr();
         let (orthonormal, triangle) = (factors.compute_thin_Q(), factors.thin_R().to_owned());
@@ -456,7 +473,8 @@ impl Found {
     }
 }
 
-/// Where rows are weighted and there is a constant: the mean of the weights on the lattice, which is the second moment of the constant.
+/// Where rows are weighted and there is a constant: the mean of the weights on the lattice, which
+/// is the second moment of the constant.
 fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
     let is_constant = matches!(design.slots().first(), Some(Slot::Intercept));
     (is_constant && design.weights().is_some()).then(|| rounds[0].moments.mean[(0, 0)].max(0.0))
@@ -485,7 +503,8 @@ mod tests {
     use super::*;
     use crate::matrix::diagonal;
 
-    /// Seven directions that noise alone sets apart, by a factor of four: both turns take them for alike.
+    /// Seven directions that noise alone sets apart, by a factor of four: both turns take them for
+    /// alike.
     #[test]
     fn directions_are_not_scaled_by_noise() {
         let mean = diagonal(&[0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6]);

@@ -7,9 +7,10 @@
 //!       = phi(a) integral over s > 0 of e^(-a s - s^2/2) (1 - e^(-mu s)).
 //! ```
 //!
-//! The last form has no difference of nearly equal numbers, whatever `mu`: it is summed as it stands, by the
-//! double-exponential rule, whose terms are all positive. For `a < -1` the integrand has a narrow peak, but delta is
-//! above 0.68 there and `delta = 1 - phi(a) (M(-a) + M(b))` loses nothing.
+//! The last form has no difference of nearly equal numbers, whatever `mu`: it is summed as it
+//! stands, by the double-exponential rule, whose terms are all positive. For `a < -1` the integrand
+//! has a narrow peak, but delta is above 0.68 there and `delta = 1 - phi(a) (M(-a) + M(b))` loses
+//! nothing.
 
 use std::f64::consts::{PI, SQRT_2};
 use std::sync::LazyLock;
@@ -18,22 +19,26 @@ use super::{
     ConvertError, Evaluated, UNIT, checked_log_inverse, delta_simple, epsilon_simple, rho_simple, turning_point,
 };
 
-/// `delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`, `mu = sqrt(2 rho)`, rounded up.
+/// `delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)`, `mu = sqrt(2 rho)`,
+/// rounded up.
 ///
 /// # Guarantee
 ///
-/// Exact for one Gaussian mechanism, hence for any adaptive composition of Gaussian mechanisms with this total rho and
-/// for what is computed from their results (Balle and Wang 2018; Dong, Roth and Su 2022). Not for other mechanisms.
+/// Exact for one Gaussian mechanism, hence for any adaptive composition of Gaussian mechanisms with
+/// this total rho and for what is computed from their results (Balle and Wang 2018; Dong, Roth and
+/// Su 2022). Not for other mechanisms.
 ///
 /// # Errors
 ///
-/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and finite.
+/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and
+/// finite.
 pub fn delta_exact(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
     let simple = delta_simple(rho, epsilon)?;
     Ok(log_delta(rho, epsilon).exp_up().min(simple))
 }
 
-/// The least epsilon with `delta_exact(rho, epsilon) <= delta`, rounded up; 0 when `delta` is large enough for that.
+/// The least epsilon with `delta_exact(rho, epsilon) <= delta`, rounded up; 0 when `delta` is large
+/// enough for that.
 ///
 /// # Guarantee
 ///
@@ -66,7 +71,8 @@ pub fn epsilon_exact(rho: f64, delta: f64) -> Result<f64, ConvertError> {
 pub fn rho_exact(epsilon: f64, delta: f64) -> Result<f64, ConvertError> {
     let simple = rho_simple(epsilon, delta)?;
     let log = checked_log_inverse(delta)?;
-    // Four errors instead of one: then epsilon_exact finds every epsilon from this one on large enough.
+    // Four errors instead of one: then epsilon_exact finds every epsilon from this one on large
+    // enough.
     let is_small_enough = |rho| holds(rho, epsilon, log, 4.0);
     let mut beyond = simple.max(f64::MIN_POSITIVE);
     while beyond < f64::MAX / 2.0 && is_small_enough(beyond) {
@@ -76,7 +82,8 @@ pub fn rho_exact(epsilon: f64, delta: f64) -> Result<f64, ConvertError> {
     Ok(largest)
 }
 
-/// Whether `delta(rho, epsilon) <= e^(-log)`, with so many times the error of the evaluation to spare.
+/// Whether `delta(rho, epsilon) <= e^(-log)`, with so many times the error of the evaluation to
+/// spare.
 fn holds(rho: f64, epsilon: f64, log: f64, errors: f64) -> bool {
     let log_delta = log_delta(rho, epsilon);
     log_delta.value + errors * log_delta.error <= -log
@@ -84,10 +91,12 @@ fn holds(rho: f64, epsilon: f64, log: f64, errors: f64) -> bool {
 
 /// The logarithm of delta.
 ///
-/// The error counts: 305 additions, the nodes and exponentials of each term, the rule itself, and the relative error of
-/// `a`, which `a^2 / 2` carries into the logarithm, as do the logarithms themselves.
+/// The error counts: 305 additions, the nodes and exponentials of each term, the rule itself, and
+/// the relative error of `a`, which `a^2 / 2` carries into the logarithm, as do the logarithms
+/// themselves.
 fn log_delta(rho: f64, epsilon: f64) -> Evaluated {
-    // 2 rho and epsilon + rho would overflow at the end of the range; epsilon - rho is rounded once.
+    // 2 rho and epsilon + rho would overflow at the end of the range; epsilon - rho is rounded
+    // once.
     let mu = SQRT_2 * rho.sqrt();
     let (a, b) = ((epsilon - rho) / mu, epsilon / mu + rho / mu);
     let log_density = -a * a / 2.0 - (2.0 * PI).ln() / 2.0;
@@ -103,7 +112,8 @@ fn log_delta(rho: f64, epsilon: f64) -> Evaluated {
     Evaluated { value, error }
 }
 
-/// `M(a) - M(a + mu)`, the integral of `e^(-a s - s^2/2) (1 - e^(-mu s))` over `s > 0`, for `a >= -1`.
+/// `M(a) - M(a + mu)`, the integral of `e^(-a s - s^2/2) (1 - e^(-mu s))` over `s > 0`, for
+/// `a >= -1`.
 ///
 /// An infinite `mu` gives Mills' ratio `M(a)` itself.
 fn mills_difference(a: f64, mu: f64) -> f64 {
@@ -116,10 +126,11 @@ fn mills_difference(a: f64, mu: f64) -> f64 {
     RULE.iter().map(term).sum()
 }
 
-/// Nodes and weights of the double-exponential rule on `(0, infinity)`: `s = exp(t - e^(-t))`, `t` in steps of `1/32`.
+/// Nodes and weights of the double-exponential rule on `(0, infinity)`: `s = exp(t - e^(-t))`, `t`
+/// in steps of `1/32`.
 ///
-/// From `t = -4.5`, where `s < 1e-40`, to `t = 5`, where `s > 148` and the integrand is below `e^(-148)`. Steps of `1/24`
-/// already give all digits of a double for `mu` from `1e-7` to `1e5`.
+/// From `t = -4.5`, where `s < 1e-40`, to `t = 5`, where `s > 148` and the integrand is below
+/// `e^(-148)`. Steps of `1/24` already give all digits of a double for `mu` from `1e-7` to `1e5`.
 static RULE: LazyLock<Vec<(f64, f64)>> = LazyLock::new(|| {
     const STEPS: f64 = 32.0;
     let node = |step: i32| {

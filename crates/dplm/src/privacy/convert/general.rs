@@ -9,14 +9,16 @@ use super::{
 ///
 /// # Paper
 ///
-/// The conversion the paper states its budgets with: `rho = 0.015` at `delta = 1e-6` is `epsilon = 0.925`.
+/// The conversion the paper states its budgets with: `rho = 0.015` at `delta = 1e-6` is
+/// `epsilon = 0.925`.
 ///
 /// # Errors
 ///
 /// [`ConvertError`] unless `rho` is positive and finite and `0 < delta < 1`.
 pub fn epsilon_simple(rho: f64, delta: f64) -> Result<f64, ConvertError> {
     let (rho, log) = (checked_rho(rho)?, checked_log_inverse(delta)?);
-    // Roots apart, so that a tiny rho does not underflow. All terms are positive: the error is below 6 UNIT.
+    // Roots apart, so that a tiny rho does not underflow. All terms are positive: the error is
+    // below 6 UNIT.
     let value = rho + 2.0 * rho.sqrt() * log.sqrt();
     Ok((value * (1.0 + 8.0 * UNIT)).next_up())
 }
@@ -38,7 +40,8 @@ pub fn rho_simple(epsilon: f64, delta: f64) -> Result<f64, ConvertError> {
 ///
 /// # Errors
 ///
-/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and finite.
+/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and
+/// finite.
 pub fn delta_simple(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
     let (rho, epsilon) = (checked_rho(rho)?, checked_epsilon_or_zero(epsilon)?);
     if epsilon <= rho {
@@ -51,12 +54,14 @@ pub fn delta_simple(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
 
 /// The least epsilon of Canonne, Kamath and Steinke's bound, rounded up.
 ///
-/// `epsilon = inf over alpha > 1 of alpha rho + ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) / (alpha - 1)`, and not below 0.
+/// `epsilon = inf over alpha > 1 of alpha rho + ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) / (alpha - 1)`,
+/// and not below 0.
 ///
 /// # Guarantee
 ///
-/// Every alpha gives a valid epsilon ("The discrete Gaussian for differential privacy", 2020), so an error in finding the
-/// best one costs tightness only. The least lies where `rho (alpha - 1)^2 + ln alpha = ln(1/delta)`.
+/// Every alpha gives a valid epsilon ("The discrete Gaussian for differential privacy", 2020), so
+/// an error in finding the best one costs tightness only. The least lies where
+/// `rho (alpha - 1)^2 + ln alpha = ln(1/delta)`.
 ///
 /// # Errors
 ///
@@ -69,7 +74,8 @@ pub fn epsilon_cks(rho: f64, delta: f64) -> Result<f64, ConvertError> {
     let (_, x) = turning_point(0.0, beyond, |x| rho * x * x + x.ln_1p() < log);
     let value = rho + rho * x - x.recip().ln_1p() + (log - x.ln_1p()) / x;
     let bound = Evaluated { value, error: cks_error(rho + rho * x, x, log) }.up();
-    // The simple conversion is valid too; min and max also take it when the bound overflowed to NaN.
+    // The simple conversion is valid too; min and max also take it when the bound overflowed to
+    // NaN.
     Ok(bound.min(simple).max(0.0))
 }
 
@@ -86,7 +92,8 @@ pub fn rho_cks(epsilon: f64, delta: f64) -> Result<f64, ConvertError> {
     let rising = |x: f64| (log - x.ln_1p()) * (2.0 + x.recip()) / x > epsilon + x.recip().ln_1p();
     let (_, x) = turning_point(1e-150, log.exp_m1().min(f64::MAX), rising);
     let value = epsilon + x.recip().ln_1p() - (log - x.ln_1p()) / x;
-    // One error for this evaluation; the rest leaves room for epsilon_cks to come back at or below epsilon.
+    // One error for this evaluation; the rest leaves room for epsilon_cks to come back at or below
+    // epsilon.
     let certain = value - 4.0 * cks_error(epsilon + x.recip().ln_1p(), x, log);
     // The simple conversion is valid too; max also takes it when the bound overflowed to NaN.
     Ok((certain / (1.0 + x) * (1.0 - 4.0 * UNIT)).max(simple))
@@ -99,11 +106,13 @@ fn cks_error(first: f64, x: f64, log: f64) -> f64 {
 
 /// The least delta of the same bound, rounded up.
 ///
-/// `delta = inf over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1)`, at most 1.
+/// `delta = inf over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1)`,
+/// at most 1.
 ///
 /// # Errors
 ///
-/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and finite.
+/// [`ConvertError`] unless `rho` is positive and finite and `epsilon` is zero or positive and
+/// finite.
 pub fn delta_cks(rho: f64, epsilon: f64) -> Result<f64, ConvertError> {
     let simple = delta_simple(rho, epsilon)?;
     let beyond = ((epsilon + 1.0) / (2.0 * rho) + 1.0).min(f64::MAX);

@@ -4,8 +4,8 @@ use super::RandomWords;
 
 /// A uniform number in `(0, 1)`, known to as many digits in base `2^64` as have been asked for.
 ///
-/// A digit, once drawn, is kept: asking again gives the same digit. The number is not `Clone`, because two copies would
-/// draw different digits for what should be one number.
+/// A digit, once drawn, is kept: asking again gives the same digit. The number is not `Clone`,
+/// because two copies would draw different digits for what should be one number.
 pub(super) struct Deviate {
     /// The first digits, without a heap allocation; `near[..known.min(2)]` are drawn.
     near: [u64; 2],
@@ -21,7 +21,8 @@ impl Deviate {
         Self { near: [0; 2], known: 0, far: Vec::new() }
     }
 
-    /// The digit at `position`, counted from 0 after the point; draws it and those before it if need be.
+    /// The digit at `position`, counted from 0 after the point; draws it and those before it if
+    /// need be.
     #[inline]
     pub(super) fn digit<R: RandomWords>(&mut self, position: usize, rng: &mut R) -> u64 {
         while self.known <= position {
@@ -42,7 +43,8 @@ impl Deviate {
 
     /// Whether this number is below `other`: compares digit by digit up to the first that differs.
     ///
-    /// At each position this number's digit is drawn before the other's. Two numbers never agree for ever.
+    /// At each position this number's digit is drawn before the other's. Two numbers never agree
+    /// for ever.
     #[inline]
     pub(super) fn is_below<R: RandomWords>(&mut self, other: &mut Deviate, rng: &mut R) -> bool {
         let mut position = 0;

@@ -1,4 +1,5 @@
-//! Trials of probability `exp(-a/b)` and the discrete Laplace law, by integers only (Canonne, Kamath and Steinke 2020).
+//! Trials of probability `exp(-a/b)` and the discrete Laplace law, by integers only (Canonne,
+//! Kamath and Steinke 2020).
 
 use super::{MAX_SIGMA, RandomWords, top_bit, uniform_below};
 
@@ -13,8 +14,9 @@ pub fn exp_minus<R: RandomWords>(a: u128, b: u128, rng: &mut R) -> bool {
     (0..a / b).all(|_| exp_minus_fraction(1, 1, rng)) && exp_minus_fraction(a % b, b, rng)
 }
 
-/// True with probability `exp(-a/b)`, `a <= b`: trials of probability `(a/b) / k`, `k = 1, 2, ...`, fail for the first time at an odd one. The
-/// chance of reaching trial `k + 1` is `(a/b)^k / k!`, and the alternating sum of these is the exponential series.
+/// True with probability `exp(-a/b)`, `a <= b`: trials of probability `(a/b) / k`, `k = 1, 2, ...`,
+/// fail for the first time at an odd one. The chance of reaching trial `k + 1` is `(a/b)^k / k!`,
+/// and the alternating sum of these is the exponential series.
 fn exp_minus_fraction<R: RandomWords>(a: u128, b: u128, rng: &mut R) -> bool {
     let mut k = 1_u64;
     while uniform_below(k, rng) == 0 && uniform_below_wide(b, rng) < a {
@@ -38,13 +40,16 @@ fn uniform_below_wide<R: RandomWords>(m: u128, rng: &mut R) -> u128 {
 /// Draws an integer of the discrete Laplace law: `P(k)` is proportional to `exp(-|k| / scale)`.
 ///
 /// # Guarantee
-/// Given uniform independent words from `rng`, the law is exactly this one. The magnitude is `u + scale v`, `u` uniform below the scale and kept with
-/// probability `exp(-u / scale)`, `v` geometric with factor `exp(-1)`; a negative zero is drawn again, so that zero is not counted twice.
+/// Given uniform independent words from `rng`, the law is exactly this one. The magnitude is
+/// `u + scale v`, `u` uniform below the scale and kept with probability `exp(-u / scale)`, `v`
+/// geometric with factor `exp(-1)`; a negative zero is drawn again, so that zero is not counted
+/// twice.
 ///
 /// The run time depends on the value drawn. Do not let anybody time a single draw.
 ///
 /// # Panics
-/// When `scale` is 0 or above [`MAX_SIGMA`]. A draw beyond `2^27` scales, which has probability below `exp(-2^27)`, stops the program.
+/// When `scale` is 0 or above [`MAX_SIGMA`]. A draw beyond `2^27` scales, which has probability
+/// below `exp(-2^27)`, stops the program.
 pub fn discrete_laplace<R: RandomWords>(scale: u128, rng: &mut R) -> i128 {
     assert!((1..=MAX_SIGMA).contains(&scale), "the scale must lie between 1 and 2^100");
     loop {
@@ -71,7 +76,8 @@ mod tests {
     use super::super::FixedSeed;
     use super::*;
 
-    /// How far a count of successes may be from its mean: 6 standard deviations, a false alarm in 5e8.
+    /// How far a count of successes may be from its mean: 6 standard deviations, a false alarm in
+    /// 5e8.
     fn is_near(hits: u32, trials: u32, chance: f64) -> bool {
         let (hits, trials) = (f64::from(hits), f64::from(trials));
         (hits - trials * chance).abs() <= 6.0 * (trials * chance * (1.0 - chance)).sqrt().max(1.0)
@@ -93,7 +99,8 @@ mod tests {
         for scale in [1_u128, 2, 7, 1 << 70] {
             let mut rng = FixedSeed::new(3);
             let drawn: Vec<i128> = (0..trials).map(|_| discrete_laplace(scale, &mut rng)).collect();
-            // `P(|k| <= m) = 1 - 2 e^(-(m+1)/t) / (1 + e^(-1/t))`, at a tenth, one and two scales; and a fair sign.
+            // `P(|k| <= m) = 1 - 2 e^(-(m+1)/t) / (1 + e^(-1/t))`, at a tenth, one and two scales;
+            // and a fair sign.
             for m in [scale / 10, scale, 2 * scale] {
                 let hits = drawn.iter().filter(|k| k.unsigned_abs() <= m).count();
                 let t = scale as f64;

@@ -16,8 +16,8 @@ pub struct EntropyError {
 
 /// The generator of every private release: ChaCha20 with a 256-bit key from the operating system.
 ///
-/// It cannot be cloned and does not show its state, since the same noise added twice cancels. A process that forks after
-/// making one has the same stream in both halves: make it after the fork.
+/// It cannot be cloned and does not show its state, since the same noise added twice cancels. A
+/// process that forks after making one has the same stream in both halves: make it after the fork.
 pub struct SystemRng(ChaCha20Rng);
 
 impl SystemRng {
@@ -35,11 +35,13 @@ impl SystemRng {
 
 /// A reproducible ChaCha20 stream from a 64-bit seed. **Results drawn with it are not private.**
 ///
-/// Anybody who knows or guesses the seed can subtract the noise. It is a type of its own so that whoever takes it can
-/// mark the result; it satisfies `CryptoRng` only so that tests and examples run the code that private fits run.
+/// Anybody who knows or guesses the seed can subtract the noise. It is a type of its own so that
+/// whoever takes it can mark the result; it satisfies `CryptoRng` only so that tests and examples
+/// run the code that private fits run.
 ///
-/// The stream is part of the interface: the key is the seed's eight bytes, little-endian, then `dplm fixed seed, v1` and
-/// zeros, so a seed gives the same noise on every machine and in every version.
+/// The stream is part of the interface: the key is the seed's eight bytes, little-endian, then
+/// `dplm fixed seed, v1` and zeros, so a seed gives the same noise on every machine and in every
+/// version.
 pub struct FixedSeed(ChaCha20Rng);
 
 impl FixedSeed {
@@ -53,7 +55,8 @@ impl FixedSeed {
     }
 }
 
-/// Uniform, independent words that nobody can predict. Every cryptographic generator of `rand_core` gives them.
+/// Uniform, independent words that nobody can predict. Every cryptographic generator of `rand_core`
+/// gives them.
 pub trait RandomWords {
     /// The next 64 bits.
     fn next_word(&mut self) -> u64;
@@ -93,7 +96,8 @@ impl NoiseSource {
     }
 }
 
-/// The generator of one fit: the stream of a [`SystemRng`] or of a [`FixedSeed`], as its [`NoiseSource`] says.
+/// The generator of one fit: the stream of a [`SystemRng`] or of a [`FixedSeed`], as its
+/// [`NoiseSource`] says.
 pub struct NoiseRng(ChaCha20Rng);
 
 /// The sources hand on the words of the ChaCha20 stream they hold, and print without it.

@@ -7,7 +7,8 @@ use statrs::function::erf::{erfc, erfc_inv};
 
 use super::*;
 
-/// SplitMix64 (Steele, Lea, Flood 2014), or a stream on an alphabet of four words; counts the words it gives.
+/// SplitMix64 (Steele, Lea, Flood 2014), or a stream on an alphabet of four words; counts the words
+/// it gives.
 struct TestWords {
     state: u64,
     alphabet: Option<[u64; 4]>,
@@ -78,7 +79,8 @@ fn wide_word(rng: &mut TestWords) -> u128 {
     u128::from(rng.word()) << 64 | u128::from(rng.word())
 }
 
-/// The first digits of `numerator / denominator < 1`, with `change.1` added to the one at `change.0`.
+/// The first digits of `numerator / denominator < 1`, with `change.1` added to the one at
+/// `change.0`.
 fn known_fraction(numerator: &BigUint, denominator: &BigUint, count: usize, change: (usize, i64)) -> Vec<u64> {
     let scaled = (numerator << (64 * count)) / denominator;
     let mut digits = scaled.to_u64_digits();
@@ -114,7 +116,8 @@ fn rounding_is_exact_at_the_edges() {
     const DIGITS: usize = 7;
     let mut rng = TestWords::new("plain", 7);
     for case in 0..6_000 {
-        // Any number of bits up to 100, and an edge (odd / 2) / sigma of the rounding somewhere in (0, 1).
+        // Any number of bits up to 100, and an edge (odd / 2) / sigma of the rounding somewhere in
+        // (0, 1).
         let sigma = (wide_word(&mut rng) >> (28 + case % 100)).max(1);
         let odd = 2 * (wide_word(&mut rng) % sigma) + 1;
         let change = (rng.word() as usize % DIGITS, rng.word() as i64 % 3 - 1);
@@ -144,7 +147,8 @@ fn wide_product_is_exact() {
 
 #[test]
 fn uniform_below_leaves_every_value_equally_many_words() {
-    // floor(3 w / 4) is a multiple of 3 for half of the words; refusing a quarter of them makes the remainders even.
+    // floor(3 w / 4) is a multiple of 3 for half of the words; refusing a quarter of them makes the
+    // remainders even.
     for (m, remainders) in [(3 << 62, 3), (6, 6)] {
         let mut rng = TestWords::new("plain", 9);
         let mut counts = vec![0; remainders];
@@ -159,7 +163,8 @@ fn uniform_below_leaves_every_value_equally_many_words() {
 /// Draws for each sigma of the tests of the law.
 const DRAWS: usize = 600_000;
 
-/// Every test of the law runs at this level; fewer than 100 of them keep the false-alarm rate of all under 1e-6.
+/// Every test of the law runs at this level; fewer than 100 of them keep the false-alarm rate of
+/// all under 1e-6.
 const LEVEL: f64 = 1e-8;
 
 #[test]
@@ -176,7 +181,8 @@ fn the_law_is_the_rounded_gaussian_up_to_the_largest_sigma() {
     }
 }
 
-/// Cells, quantiles, tails, symmetry, moments, low bits and words used, for one sigma (at most 9 tests).
+/// Cells, quantiles, tails, symmetry, moments, low bits and words used, for one sigma (at most 9
+/// tests).
 fn check_law(sigma: u128, seed: u64) {
     let mut rng = FixedSeed::new(seed);
     let draws: Vec<i128> = (0..DRAWS).map(|_| rounded_gaussian(sigma, &mut rng)).collect();
@@ -236,7 +242,8 @@ fn chi_square_sf(counts: &[u64], probabilities: &[f64]) -> f64 {
     law.sf(chi_square(counts, probabilities))
 }
 
-/// Chernoff's bound on how likely `count` or worse, on its side, is among `total` trials of probability `p`.
+/// Chernoff's bound on how likely `count` or worse, on its side, is among `total` trials of
+/// probability `p`.
 fn chernoff(count: usize, total: usize, p: f64) -> f64 {
     let seen = count as f64 / total as f64;
     let term = |a: f64, b: f64| if a == 0.0 { 0.0 } else { a * (a / b).ln() };

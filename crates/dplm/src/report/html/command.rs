@@ -11,8 +11,8 @@ const SAID: [Opt; 5] = [Opt::Delta, Opt::Neighbours, Opt::Method, Opt::Interval,
 /// Options of intervals, which a fit for prediction has none of.
 const OF_INTERVALS: [Opt; 2] = [Opt::Interval, Opt::Level];
 
-/// `dplm fit` with every option that matters, for a POSIX shell, and `dplm refine` for each time that
-/// the fit was refined.
+/// `dplm fit` with every option that matters, for a POSIX shell, and `dplm refine` for each time
+/// that the fit was refined.
 pub(super) fn of(fit: &Fit) -> String {
     let csv = fit.csv.to_string();
     let csv = if csv.is_empty() { csv } else { format!(" {} {csv}", Interface::Command.option(Opt::Csv)) };

@@ -1,4 +1,5 @@
-//! What each column does over its whole range, with its interval: sizes that can be compared, since all are shares of the response's range.
+//! What each column does over its whole range, with its interval: sizes that can be compared, since
+//! all are shares of the response's range.
 
 use super::{WIDTH, WORDS, paragraph};
 use crate::{

@@ -1,4 +1,5 @@
-//! The fits of several groups as one page: a picture of each coefficient across groups, one table, and whether the groups differ.
+//! The fits of several groups as one page: a picture of each coefficient across groups, one table,
+//! and whether the groups differ.
 
 use super::{
     Cover, WIDTH, WORDS, budget, command, fact, given, guarantee, heading_of_page, heads, ledger, list, page,

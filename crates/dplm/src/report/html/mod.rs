@@ -1,4 +1,5 @@
-//! The fit as one self-contained page, for the reader of a release: no network, no script, prints to A4.
+//! The fit as one self-contained page, for the reader of a release: no network, no script, prints
+//! to A4.
 
 mod budget;
 mod command;
@@ -27,8 +28,9 @@ use crate::{
     privacy::{Guarantee, Provenance, Unit},
 };
 
-/// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and a half. The style sheet sets
-/// words larger in units where the screen is narrow, so that they can be read on both.
+/// The width of a picture in its own units: on a phone each is less than a pixel, on a desk one and
+/// a half. The style sheet sets words larger in units where the screen is narrow, so that they can
+/// be read on both.
 const WIDTH: f64 = 480.0;
 /// About the size of words, for what is set above or below a line.
 const WORDS: f64 = 10.0;
@@ -80,7 +82,8 @@ fn page(title: &str, body: &str) -> String {
     )
 }
 
-/// The summary as a piece of a page, for notebooks: it brings no style and takes that of its surroundings.
+/// The summary as a piece of a page, for notebooks: it brings no style and takes that of its
+/// surroundings.
 pub fn summary_html(fit: &Fit) -> String {
     let guarantee = &fit.guarantee;
     format!(
@@ -202,8 +205,8 @@ fn heads(first: &str, purpose: Purpose, is_student: bool) -> String {
     all.map(|head| format!("<th scope=\"col\">{head}</th>")).collect()
 }
 
-/// The name of a coefficient, which may be broken before a product's next factor and before a level,
-/// but not inside a word.
+/// The name of a coefficient, which may be broken before a product's next factor and before a
+/// level, but not inside a word.
 fn breakable(name: &str) -> String {
     escaped(name).replace(':', "<wbr>:").replace('[', "<wbr>[")
 }

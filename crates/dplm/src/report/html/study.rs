@@ -1,5 +1,5 @@
-//! A study as one page: the coefficient that is followed across specifications, drawn as a specification curve (Simonsohn, Simmons and Nelson
-//! 2020), and all coefficients side by side.
+//! A study as one page: the coefficient that is followed across specifications, drawn as a
+//! specification curve (Simonsohn, Simmons and Nelson 2020), and all coefficients side by side.
 
 use super::{
     Cover, WIDTH, breakable, budget, capitalised, fact, given, ledger, page, paragraph, protected, rising_axis,

@@ -1,7 +1,7 @@
 //! Pictures as SVG: a writer of plain shapes and text, and scales from numbers to places.
 //!
-//! It knows no fonts and no colours. A style is attributes as they are written: a class of the page a picture is part of, or colours and
-//! widths for a picture that stands alone.
+//! It knows no fonts and no colours. A style is attributes as they are written: a class of the page
+//! a picture is part of, or colours and widths for a picture that stands alone.
 //!
 //! # Examples
 //! ```
@@ -95,7 +95,8 @@ impl Svg {
         self.element(at, anchor, style, &escaped(text));
     }
 
-    /// Text of this size in which the sign after `_` is an index and the number after `^` an exponent.
+    /// Text of this size in which the sign after `_` is an index and the number after `^` an
+    /// exponent.
     pub fn rich(&mut self, at: Point, anchor: Anchor, size: f64, style: &str, text: &str) {
         self.element(at, anchor, style, &rich(text, size));
     }

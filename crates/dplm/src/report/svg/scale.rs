@@ -21,7 +21,8 @@ pub struct Tick {
 }
 
 impl Scale {
-    /// Equal steps: `values.0` is at `places.0`, `values.1` at `places.1`. Where both values are one, there is a unit to either side.
+    /// Equal steps: `values.0` is at `places.0`, `values.1` at `places.1`. Where both values are
+    /// one, there is a unit to either side.
     pub fn linear(values: (f64, f64), places: (f64, f64)) -> Scale {
         Scale::over(false, values, places)
     }
@@ -105,7 +106,8 @@ impl Scale {
     }
 }
 
-/// A tick's number: plain, or with a power of ten where plain ones would be long. Beside 10^5 stands 2·10^4 and not 20000.
+/// A tick's number: plain, or with a power of ten where plain ones would be long. Beside 10^5
+/// stands 2·10^4 and not 20000.
 fn number(value: f64, largest: f64) -> String {
     let exponent = if value == 0.0 { 0.0 } else { value.abs().log10() };
     let long = if largest > 9.9e4 { 3.99 } else { 4.99 };

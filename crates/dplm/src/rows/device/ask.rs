@@ -236,7 +236,8 @@ impl OnCard {
         let Products { vector, size, shift, rule } = products;
         let (panels, length) = (size.div_ceil(PANEL), size * (size + 1) / 2);
         let spread = Spread::Blocks { threads: THREADS, each: 1, second: (panels * (panels + 1) / 2) as u32 };
-        // `outer::GradientWork`: weights are divided by the unit in two parts, and what comes of that by the rest.
+        // `outer::GradientWork`: weights are divided by the unit in two parts, and what comes of
+        // that by the rest.
         let (unit, rest) = (shift.min(&HALF_BITS), shift.saturating_sub(HALF_BITS));
         let power = |bits: u32| f64::from(bits).exp2().to_bits();
         let mut upper = vec![0i128; length];
@@ -277,7 +278,8 @@ impl OnCard {
 }
 
 impl DeviceRows {
-    /// Reads all cells on the card as fast as they can be read, and says how many bytes they are, for measuring.
+    /// Reads all cells on the card as fast as they can be read, and says how many bytes they are,
+    /// for measuring.
     #[doc(hidden)]
     pub fn read_all(&self) -> Result<NotPrivate<usize>, DeviceError> {
         let (rows, buffers) = (&self.store, &mut *self.store.card.buffers());

@@ -41,7 +41,8 @@ pub(super) struct Buffers {
 pub(super) enum Spread {
     /// Every warp works by itself.
     Warps,
-    /// A block of so many threads for each multiprocessor, as often, each with as many in the second dimension.
+    /// A block of so many threads for each multiprocessor, as often, each with as many in the
+    /// second dimension.
     Blocks { threads: u32, each: u32, second: u32 },
 }
 

@@ -1,7 +1,9 @@
-//! The few calls of NVIDIA's driver that rows on a card need, behind functions that cannot be misused.
+//! The few calls of NVIDIA's driver that rows on a card need, behind functions that cannot be
+//! misused.
 //!
-//! The driver's library is looked for when the first card is opened: nothing of it is needed to build, and a machine without it gets an error.
-//! Kernels run in the memory of the card, which holds nothing of this process: an address that is wrong there ends in an error of the driver.
+//! The driver's library is looked for when the first card is opened: nothing of it is needed to
+//! build, and a machine without it gets an error. Kernels run in the memory of the card, which
+//! holds nothing of this process: an address that is wrong there ends in an error of the driver.
 
 #![allow(unsafe_code, reason = "calls of a foreign library, and page-locked memory that it owns")]
 
@@ -27,7 +29,8 @@ macro_rules! functions {
         impl Driver {
             fn load() -> Result<Driver, DeviceError> {
                 let library = library::open().ok_or(DeviceError::NoDriver)?;
-                // SAFETY: the signatures are those of the driver's header `cuda.h`, which a name with its version stands for.
+                // SAFETY: the signatures are those of the driver's header `cuda.h`, which a name
+                // with its version stands for.
                 Ok(Driver {
                     $($name: unsafe {
                         std::mem::transmute::<Handle, unsafe extern "system" fn($($argument),*) -> Code>(library::symbol(library, $symbol).ok_or(DeviceError::OldDriver)?)
@@ -88,7 +91,8 @@ mod library {
 mod library {
     use super::{CStr, Handle, c_char, null_mut};
 
-    /// Only in the system's own folder: not in that of the program, nor in the current one, where anybody may have put a file of this name.
+    /// Only in the system's own folder: not in that of the program, nor in the current one, where
+    /// anybody may have put a file of this name.
     const SYSTEM_FOLDER: u32 = 0x800;
 
     #[link(name = "kernel32")]
@@ -149,7 +153,8 @@ pub(super) struct Context {
     pub(super) traits: Traits,
 }
 
-// SAFETY: the driver's handles may be used from any thread; a context is made current on the thread that uses it.
+// SAFETY: the driver's handles may be used from any thread; a context is made current on the thread
+// that uses it.
 unsafe impl Send for Context {}
 // SAFETY: as above, and the driver locks what threads share.
 unsafe impl Sync for Context {}
@@ -168,7 +173,8 @@ impl Context {
         let driver = driver()?;
         let (mut count, mut device, mut context, mut name) = (0, 0, null_mut(), [0u8; 128]);
         let mut streams = [null_mut(); 2];
-        // SAFETY: every pointer is to a variable of the type that the call writes, and the name has as many bytes as is said.
+        // SAFETY: every pointer is to a variable of the type that the call writes, and the name has
+        // as many bytes as is said.
         unsafe {
             check("cuInit", (driver.init)(0))?;
             check("cuDeviceGetCount", (driver.device_count)(&raw mut count))?;
@@ -241,8 +247,8 @@ impl Context {
         self.enter()?;
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(|words| words.as_ptr().cast_mut().cast()).collect();
         let Shape { blocks: (x, y), threads, shared } = shape;
-        // SAFETY: the driver copies the arguments before it returns, as many bytes of each as the kernel declares; and kernels stay in the
-        // memory of the card.
+        // SAFETY: the driver copies the arguments before it returns, as many bytes of each as the
+        // kernel declares; and kernels stay in the memory of the card.
         let code = unsafe {
             (self.driver.launch)(
                 function.0,
@@ -331,7 +337,8 @@ impl Memory {
         check("cuMemsetD8Async", code)
     }
 
-    /// Begins to copy the first numbers of a buffer here; it must be left alone until the queue is waited for, which what borrows it mutably does.
+    /// Begins to copy the first numbers of a buffer here; it must be left alone until the queue is
+    /// waited for, which what borrows it mutably does.
     pub(super) fn fill<T: Plain>(
         &self,
         offset: usize,
@@ -355,7 +362,8 @@ impl Memory {
         let bytes = length * size_of::<T>();
         assert!(length <= to.length && offset + bytes <= self.bytes, "numbers of both sides");
         self.context.enter()?;
-        // SAFETY: both sides have so many bytes, and the copy is waited for while the buffer is borrowed.
+        // SAFETY: both sides have so many bytes, and the copy is waited for while the buffer is
+        // borrowed.
         let code = unsafe {
             let stream = self.context.streams[0];
             (self.context.driver.copy_from)(to.start.cast(), self.address + offset as u64, bytes, stream)

@@ -1,6 +1,7 @@
 //! Why rows cannot be on a card.
 
-/// Why a GPU cannot be used. Names the machine and what is public of the rows, never anything of a cell.
+/// Why a GPU cannot be used. Names the machine and what is public of the rows, never anything of a
+/// cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {

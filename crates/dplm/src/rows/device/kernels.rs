@@ -10,7 +10,8 @@ pub(super) const STEP: &str = include_str!("kernels/step.ptx");
 const ENTRY: &str = ".visible .entry ";
 const END: &str = "\n}\n";
 
-/// A module with one kernel of several: the driver compiles a module as a whole, and only what is used should take time.
+/// A module with one kernel of several: the driver compiles a module as a whole, and only what is
+/// used should take time.
 pub(super) fn only(module: &str, kernel: &str) -> CString {
     let mut parts = module.split(ENTRY);
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -28,7 +29,8 @@ pub(super) fn only(module: &str, kernel: &str) -> CString {
 const COLUMN_BYTES: usize = 128;
 /// Up to so many columns a lane has a whole row; kernels are for multiples of four.
 const WHOLE: usize = 24;
-/// From so many columns on, such a kernel needs so many registers that only half of the threads fit.
+/// From so many columns on, such a kernel needs so many registers that only half of the threads
+/// fit.
 const MANY: usize = 17;
 /// Up to so many columns a warp has rows to itself; with more, warps form teams.
 const ALONE: usize = 52;
@@ -38,7 +40,8 @@ const WIDE: usize = 33;
 const WIDER: usize = 37;
 /// Columns that a lane may have of its warp's slice; lanes have every fourth.
 const WIDTHS: [usize; 2] = [8, 13];
-/// A warp that works alone takes about so many bytes at a time; with very few columns more, since starting a tile takes as long as a few blocks.
+/// A warp that works alone takes about so many bytes at a time; with very few columns more, since
+/// starting a tile takes as long as a few blocks.
 const TILE_BYTES: usize = 2048;
 const FEW: usize = 4;
 /// The largest sums that `f64` holds exactly.
@@ -102,7 +105,8 @@ impl StepPlan {
         StepPlan { kernel, threads, warps_per_team, blocks_per_tile, stages, shared, rows_per_sum: 4, halves: false }
     }
 
-    /// Bytes of shared memory with so many places for tiles: these, their barriers, and what the warps of a team exchange.
+    /// Bytes of shared memory with so many places for tiles: these, their barriers, and what the
+    /// warps of a team exchange.
     fn used(&self, columns: usize, stages: usize) -> usize {
         let warps = self.threads / 32;
         let ring = stages * self.blocks_per_tile * block_bytes(columns) + stages.next_multiple_of(2) * size_of::<u64>();
@@ -110,7 +114,8 @@ impl StepPlan {
         warps / self.warps_per_team * ring + exchange
     }
 
-    /// After how many blocks sums must leave `f64`: a term is at most `gamma`, or at most 2^45 where weights are split in halves.
+    /// After how many blocks sums must leave `f64`: a term is at most `gamma`, or at most 2^45
+    /// where weights are split in halves.
     pub(super) fn blocks_per_flush(&self, gamma: u128) -> i32 {
         let term = if self.halves { 1 << 45 } else { gamma.max(1) };
         let blocks = EXACT / (self.rows_per_sum * term);

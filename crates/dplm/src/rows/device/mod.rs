@@ -1,7 +1,9 @@
 //! Rows on a graphics card.
 //!
-//! Rows are copied to the card once and stay there; a question travels as a few numbers, and so does its answer: the same integers that rows in memory
-//! give. `kernels/` has the programs that run on the card, as source and compiled for NVIDIA's driver, which is all that is needed at run time.
+//! Rows are copied to the card once and stay there; a question travels as a few numbers, and so
+//! does its answer: the same integers that rows in memory give. `kernels/` has the programs that
+//! run on the card, as source and compiled for NVIDIA's driver, which is all that is needed at run
+//! time.
 
 mod error;
 #[cfg(feature = "cuda")]

@@ -55,7 +55,8 @@ impl<S: Store + 'static> Engine<S> {
     }
 }
 
-/// Refuses rows for which memory could run out later, when a budget is spent already. How many there are is public.
+/// Refuses rows for which memory could run out later, when a budget is spent already. How many
+/// there are is public.
 fn check_space(card: &Card, blocks: u64, features: usize) -> Result<(), DeviceError> {
     let rows = blocks * (RowBlock::len_for(features) + BLOCK_ROWS) as u64 * size_of::<f32>() as u64;
     let (needed, free) = (COPIES * rows + BESIDE, card.context.free()?);
@@ -166,7 +167,8 @@ impl Store for OnCard {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<OnCard, Error> {
-        // The kernel leaves responses as they are, and neither tilts nor shortens rows: where it must, rows come back for it.
+        // The kernel leaves responses as they are, and neither tilts nor shortens rows: where it
+        // must, rows come back for it.
         if whitening.response().is_none() && whitening.tilt().is_none() && whitening.length().is_none() {
             return Ok(self.encoded(whitening)?);
         }

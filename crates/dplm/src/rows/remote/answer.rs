@@ -29,7 +29,8 @@ pub(super) struct Seen {
     pub(super) fingerprint: Fingerprint,
 }
 
-/// Answers a question block by block; the blocks of one worker need travel no farther than their sum.
+/// Answers a question block by block; the blocks of one worker need travel no farther than their
+/// sum.
 pub struct Answering {
     question: Question,
     answer: Answer,
@@ -127,7 +128,8 @@ pub(super) struct Answer {
     to: Fingerprint,
     pub(super) seen: Vec<Seen>,
     pub(super) sums: Vec<i128>,
-    /// Rows that are sent, without bounds, or groups of persons, and how many coefficients rows have.
+    /// Rows that are sent, without bounds, or groups of persons, and how many coefficients rows
+    /// have.
     pub(super) rows: Vec<Chunk>,
     features: usize,
     /// Whether there were more rows to send than was asked for.
@@ -151,7 +153,8 @@ impl Answer {
         Answer { sums, rows: sorted.rows.chunks, features, ..Answer::default() }
     }
 
-    /// What all rows together are, over a region; nothing where the numbers are not as many as they must be.
+    /// What all rows together are, over a region; nothing where the numbers are not as many as they
+    /// must be.
     pub(super) fn into_sorted(self, features: usize) -> Option<Sorted> {
         if self.is_partial {
             return Some(Sorted { is_partial: true, ..Sorted::nothing(features) });

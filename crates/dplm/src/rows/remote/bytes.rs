@@ -1,4 +1,5 @@
-//! Bytes that travel: a head that says what they are and who wrote them, then numbers, all of them little-endian, then a fingerprint of all that.
+//! Bytes that travel: a head that says what they are and who wrote them, then numbers, all of them
+//! little-endian, then a fingerprint of all that.
 
 use sha2::{Digest, Sha256};
 

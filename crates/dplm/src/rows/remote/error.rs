@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Why rows on other machines cannot be asked. Names blocks and versions, never anything of what a block holds.
+/// Why rows on other machines cannot be asked. Names blocks and versions, never anything of what a
+/// block holds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
@@ -70,7 +71,8 @@ pub enum RemoteError {
         /// How many can.
         most: u32,
     },
-    /// Rows of a person that are not next to each other, so that a person would count more than once.
+    /// Rows of a person that are not next to each other, so that a person would count more than
+    /// once.
     #[error(
         "the rows of a person are not together on the cluster: pack the rows to a folder, or fit them on one machine"
     )]

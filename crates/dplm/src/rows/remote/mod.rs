@@ -1,17 +1,22 @@
 //! Rows on other machines.
 //!
-//! Rows are packed once, where they are, into blocks of bytes. A question travels to every block, and a block answers with exact integers: a
-//! function of the block and of the question and of nothing else ([`answer()`]). This machine adds the answers up, and goes on as with rows of its own.
-//! Who keeps the blocks and carries the bytes is an [`Executor`].
+//! Rows are packed once, where they are, into blocks of bytes. A question travels to every block,
+//! and a block answers with exact integers: a function of the block and of the question and of
+//! nothing else ([`answer()`]). This machine adds the answers up, and goes on as with rows of its
+//! own. Who keeps the blocks and carries the bytes is an [`Executor`].
 //!
 //! # Guarantee
-//! The first question takes down which blocks there are, how many rows each has, and a fingerprint of its bytes. At every later question each of them must
-//! answer exactly once, and be what it was. So a worker that fails and starts anew, work that is done twice, and data that change while they are
-//! fitted end in the same integers or in a refusal that names the block; no row counts twice or not at all.
+//! The first question takes down which blocks there are, how many rows each has, and a fingerprint
+//! of its bytes. At every later question each of them must answer exactly once, and be what it was.
+//! So a worker that fails and starts anew, work that is done twice, and data that change while they
+//! are fitted end in the same integers or in a refusal that names the block; no row counts twice or
+//! not at all.
 //!
-//! Where persons are protected, the rows of one are in one block; where there are groups, a block is of one of them ([`Packer`]).
+//! Where persons are protected, the rows of one are in one block; where there are groups, a block
+//! is of one of them ([`Packer`]).
 //!
-//! Answers are as private as the rows: sums over a block, and rows themselves. Whoever carries them is trusted as this machine is.
+//! Answers are as private as the rows: sums over a block, and rows themselves. Whoever carries them
+//! is trusted as this machine is.
 
 mod error;
 mod bytes;
@@ -58,8 +63,9 @@ use crate::{
 
 /// Carries questions to packed rows and brings back their answers.
 pub trait Executor: Send + Sync {
-    /// Puts a question to every block, each once, and gives all answers, in any order. An answer may be of several blocks ([`Answering`]). Where a group
-    /// is named, the blocks of others have nothing to say, and need not be asked.
+    /// Puts a question to every block, each once, and gives all answers, in any order. An answer
+    /// may be of several blocks ([`Answering`]). Where a group is named, the blocks of others have
+    /// nothing to say, and need not be asked.
     ///
     /// # Errors
     /// When the blocks cannot be asked, or the question was cancelled.
@@ -76,7 +82,8 @@ pub type RemoteRows = Engine<Blocks>;
 const MOST_SAMPLED: usize = 1 << 16;
 /// Undecided rows may take one part in so many of the memory.
 const SPARE_SHARE: u64 = 8;
-/// What a question costs, in visits of as many rows in memory. That is a guess: starting work on a cluster takes longer than the work itself.
+/// What a question costs, in visits of as many rows in memory. That is a guess: starting work on a
+/// cluster takes longer than the work itself.
 const QUESTION: f64 = 25.0;
 
 /// Packed rows, wherever they are.
@@ -94,11 +101,12 @@ pub struct Blocks {
 }
 
 impl RemoteRows {
-    /// Asks which blocks there are. Their rows have so many coefficients, and the work on them may take so many bytes of memory here; three quarters of
-    /// the machine's when nothing is said.
+    /// Asks which blocks there are. Their rows have so many coefficients, and the work on them may
+    /// take so many bytes of memory here; three quarters of the machine's when nothing is said.
     ///
     /// # Errors
-    /// When the blocks cannot be asked, are not of this version or of other columns, or hold no row.
+    /// When the blocks cannot be asked, are not of this version or of other columns, or hold no
+    /// row.
     pub fn open(executor: Arc<dyn Executor>, features: usize, memory: Option<u64>) -> Result<RemoteRows, RemoteError> {
         let blocks = Blocks::open(executor, features, None, memory)?;
         let units = blocks.units();
@@ -121,7 +129,8 @@ impl RemoteRows {
         Ok(Engine::new(blocks, features, units).of_persons(Some(rows_in_unit)))
     }
 
-    /// The same for the units of each of so many groups, and how many units there are in all, in a group or in none. Says of no group how many units it has.
+    /// The same for the units of each of so many groups, and how many units there are in all, in a
+    /// group or in none. Says of no group how many units it has.
     ///
     /// # Errors
     /// The same.

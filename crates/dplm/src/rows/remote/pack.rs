@@ -1,7 +1,8 @@
 //! Encoded rows as bytes, as few as their cells need.
 //!
-//! Cells are whole numbers of at most 20 bits. A column of a block is stored as its least cell and the differences from that, in as many bytes as
-//! the largest needs: none for a constant, one for a category, mostly two for a number.
+//! Cells are whole numbers of at most 20 bits. A column of a block is stored as its least cell and
+//! the differences from that, in as many bytes as the largest needs: none for a constant, one for a
+//! category, mostly two for a number.
 
 use super::{
     BlockId,
@@ -20,7 +21,8 @@ use crate::{
 
 /// The most rows of a block, where they have few coefficients.
 const MOST_ROWS: usize = 1 << 16;
-/// The most cells that are packed together: a reader refuses more, so that few bytes do not ask for much memory.
+/// The most cells that are packed together: a reader refuses more, so that few bytes do not ask for
+/// much memory.
 const MOST_CELLS: usize = 1 << 24;
 /// The most cells that the rows of 32 persons may take once they lie side by side.
 const MOST_CELLS_LAID_OUT: usize = 1 << 26;
@@ -32,7 +34,8 @@ pub fn most_rows(features: usize) -> usize {
     (MOST_CELLS / (features + 1) / BLOCK_ROWS * BLOCK_ROWS).clamp(BLOCK_ROWS, MOST_ROWS)
 }
 
-/// The most rows of a person that can be packed: never fewer than fit in a block, and few enough that 32 persons can be laid out side by side.
+/// The most rows of a person that can be packed: never fewer than fit in a block, and few enough
+/// that 32 persons can be laid out side by side.
 pub fn most_rows_of_person(features: usize) -> u32 {
     let fitting = MOST_CELLS_LAID_OUT / BLOCK_ROWS / (features + 1);
     u32::try_from(fitting).map_or(MOST_ROWS_OF_PERSON, |fitting| fitting.min(MOST_ROWS_OF_PERSON))
@@ -47,7 +50,8 @@ pub fn pack(block: &Block, design: &Design, id: BlockId) -> Vec<u8> {
 pub(super) struct Units<'a> {
     /// The group they are in; 0 where there are none.
     pub(super) group: u32,
-    /// How many of the rows, which follow each other, each person has, and what is made of them; none where rows stand for themselves.
+    /// How many of the rows, which follow each other, each person has, and what is made of them;
+    /// none where rows stand for themselves.
     pub(super) of_persons: Option<(&'a [u16], Together)>,
 }
 
@@ -94,7 +98,8 @@ impl Units<'_> {
     }
 }
 
-/// A block that says only how many units are in no group: they count among all, and contribute nothing.
+/// A block that says only how many units are in no group: they count among all, and contribute
+/// nothing.
 pub(super) fn pack_nobody(units: u32, features: usize, id: BlockId) -> Vec<u8> {
     let mut writer = head(id, NO_GROUP, features);
     writer.u8(holds::NOBODY);
@@ -138,7 +143,8 @@ impl Unpacked {
         }
     }
 
-    /// The rows one after another, and where they are of persons, how many each has and what is made of them.
+    /// The rows one after another, and where they are of persons, how many each has and what is
+    /// made of them.
     fn read_flat(reader: &mut Reader<'_>) -> Option<(Unpacked, OfPersons)> {
         let (id, group, features) = (BlockId(reader.u64()?), reader.u32()?, reader.count()?);
         let holds = reader.u8()?;
@@ -167,7 +173,8 @@ impl Unpacked {
     }
 }
 
-/// The most rows of a person; nothing where one has fewer than so many or more than can be laid out, or all together have others than there are.
+/// The most rows of a person; nothing where one has fewer than so many or more than can be laid
+/// out, or all together have others than there are.
 fn checked_longest(sizes: &[u16], least: u16, rows: u32, features: usize) -> Option<u32> {
     let longest = sizes.iter().copied().map(u32::from).max()?;
     let is_sound = sizes.iter().all(|size| *size >= least)
@@ -176,7 +183,8 @@ fn checked_longest(sizes: &[u16], least: u16, rows: u32, features: usize) -> Opt
     is_sound.then_some(longest)
 }
 
-/// Rows of persons, which follow each other, as questions want them: persons with several side by side.
+/// Rows of persons, which follow each other, as questions want them: persons with several side by
+/// side.
 fn laid_out(rows: &Chunks, sizes: &[u16], together: Together) -> Result<Chunks, Error> {
     let of_rows: Vec<u32> =
         (0..).zip(sizes).flat_map(|(person, size)| std::iter::repeat_n(person, usize::from(*size))).collect();
@@ -188,10 +196,12 @@ fn laid_out(rows: &Chunks, sizes: &[u16], together: Together) -> Result<Chunks, 
     Chunks { features: rows.features, chunks }.grouped(&persons.grouping(MOST_ROWS_OF_PERSON, together))
 }
 
-/// A person in a group stays one when laid out anew: with one row they would be clipped as rows are.
+/// A person in a group stays one when laid out anew: with one row they would be clipped as rows
+/// are.
 const FEWEST_IN_GROUP: u16 = 2;
 
-/// Writes rows that stand for themselves, or groups of persons, in pieces of as many as are read at once.
+/// Writes rows that stand for themselves, or groups of persons, in pieces of as many as are read at
+/// once.
 pub(super) fn write_chunk(writer: &mut Writer, chunk: &Chunk, features: usize) {
     let length = RowBlock::len_for(features);
     let pieces: Vec<Flat> = match chunk.piece().is_grouped() {

@@ -1,4 +1,5 @@
-//! The rows of a part of the data, packed block by block, those of a person together and those of each group by themselves.
+//! The rows of a part of the data, packed block by block, those of a person together and those of
+//! each group by themselves.
 
 use super::{
     BlockId, RemoteError,
@@ -17,8 +18,9 @@ const MOST_WAITING: usize = 4;
 /// Packs the rows of a part of the data.
 ///
 /// # Guarantee
-/// Which rows of a person count, and in which group, is a rule about that person: the first so many, in the order in which they come, of those in the group
-/// of the first that is in any. As in [`GroupBuilder`](crate::rows) on one machine.
+/// Which rows of a person count, and in which group, is a rule about that person: the first so
+/// many, in the order in which they come, of those in the group of the first that is in any. As in
+/// [`GroupBuilder`](crate::rows) on one machine.
 pub struct Packer {
     design: Design,
     /// How many coefficients there are, which may be fewer than columns that are packed.
@@ -104,8 +106,9 @@ impl Packer {
         })
     }
 
-    /// Takes the next rows. Where there are groups, the column after those of the design says which a row is in. Where units are persons, `persons` has a number
-    /// for each row that is theirs alone; all rows of a person come one after another, and persons in ascending order.
+    /// Takes the next rows. Where there are groups, the column after those of the design says which
+    /// a row is in. Where units are persons, `persons` has a number for each row that is theirs
+    /// alone; all rows of a person come one after another, and persons in ascending order.
     ///
     /// # Errors
     /// When persons come in another order.
@@ -190,7 +193,8 @@ impl Packer {
         self.groups.iter_mut().for_each(|group| group.settle(block));
     }
 
-    /// Which of a person's rows count: found from them alone. Rows that are kept are kept again when more are appended.
+    /// Which of a person's rows count: found from them alone. Rows that are kept are kept again
+    /// when more are appended.
     fn kept(&self, block: &Block, mut rows: std::ops::Range<usize>) -> Kept {
         let (most, _) = self.of_persons.expect("units are persons");
         let Some(codes) = self.codes(block) else { return Kept { group: Some(0), rows: rows.take(most).collect() } };

@@ -1,7 +1,8 @@
 //! Questions as bytes.
 //!
-//! A question is flat: which one it is, up to two points of parameters, and whole numbers. Before it come the released matrices that rows are
-//! re-encoded through, and the clip. What is read back is checked so far that no question can make the arithmetic inexact.
+//! A question is flat: which one it is, up to two points of parameters, and whole numbers. Before
+//! it come the released matrices that rows are re-encoded through, and the clip. What is read back
+//! is checked so far that no question can make the arithmetic inexact.
 
 use super::bytes::{Kind, Reader, Writer};
 use crate::{
@@ -34,7 +35,8 @@ pub(super) struct Setting<'a> {
     pub(super) clip: Option<&'a Clip>,
 }
 
-/// Who is asked: the units of one group or all, and, where these are persons, the most rows that one has.
+/// Who is asked: the units of one group or all, and, where these are persons, the most rows that
+/// one has.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Of {
     pub(super) group: Option<u32>,

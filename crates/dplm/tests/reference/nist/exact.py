@@ -20,7 +20,8 @@ from fractions import Fraction
 HERE = pathlib.Path(__file__).parent
 getcontext().prec = 60
 
-# The disturbance of Wampler 3, 4 and 5: orthogonal to every polynomial of degree 5 on x = 0..20 (checked below).
+# The disturbance of Wampler 3, 4 and 5: orthogonal to every polynomial of degree 5 on x = 0..20
+# (checked below).
 DELTA = [759, -2048, 2048, -2048, 2523, -2048, 2048, -2048, 1838, -2048, 2048,
          -2048, 1838, -2048, 2048, -2048, 2523, -2048, 2048, -2048, 759]
 
@@ -32,7 +33,8 @@ MODELS = {
     "wampler5": ("poly", 5),
 }
 
-# NIST's certificates: coefficients, their standard deviations, residual standard deviation, R squared.
+# NIST's certificates: coefficients, their standard deviations, residual standard deviation, R
+# squared.
 CERTIFIED = {
     "norris": (["-0.262323073774029", "1.00211681802045"], ["0.232818234301152", "0.429796848199937E-03"],
                "0.884796396144373", "0.999993745883712"),

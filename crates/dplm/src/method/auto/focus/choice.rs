@@ -1,4 +1,5 @@
-//! Which of two ways gives coefficients of interest: partialling out, or all coefficients of which these are shown.
+//! Which of two ways gives coefficients of interest: partialling out, or all coefficients of which
+//! these are shown.
 
 use super::{super::Plan, Wanted};
 use crate::{
@@ -11,7 +12,8 @@ use crate::{
 
 /// Least squares may make intervals this many times as long without being asked for.
 const PRICE_OF_LEAST_SQUARES: f64 = 1.10;
-/// Errors of a response that fills its bounds as a bell does: both ways are compared on white columns.
+/// Errors of a response that fills its bounds as a bell does: both ways are compared on white
+/// columns.
 const ERROR_SD: f64 = 1.0 / 3.0;
 
 impl Wanted {
@@ -26,8 +28,8 @@ impl Wanted {
 }
 
 impl Plan {
-    /// What the intervals of partialling out are for, where it promises the shorter ones by the forecasts of both ways on
-    /// white columns.
+    /// What the intervals of partialling out are for, where it promises the shorter ones by the
+    /// forecasts of both ways on white columns.
     pub(in crate::method::auto) fn prefers_partialling(&self, design: &Design) -> Result<Option<Target>, Error> {
         let Some(wanted) = &self.wanted else { return Ok(None) };
         if self.earlier.is_some() {
@@ -53,7 +55,8 @@ impl Plan {
         }
     }
 
-    /// What was asked for; by default least squares, where that is cheap. With it the length that intervals would have.
+    /// What was asked for; by default least squares, where that is cheap. With it the length that
+    /// intervals would have.
     fn target_of_scores(&self, design: &Design) -> (Target, f64) {
         let with_length = |target: Target| (target, self.length_by(Some(target), design));
         let wanted = with_length(self.request.target());

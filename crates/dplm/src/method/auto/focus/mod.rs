@@ -1,19 +1,22 @@
 //! A few coefficients of many, by private partialling-out (Frisch and Waugh 1933, Lovell 1963).
 //!
-//! For the coefficients of columns `x_K` among controls `x_C`, let `u = x_K - G'x_C` be what is left of the columns and
-//! `r = y - x'b` what is left of the response, for any `G` and `b` that were released. With second moments `S` of the rows
+//! For the coefficients of columns `x_K` among controls `x_C`, let `u = x_K - G'x_C` be what is
+//! left of the columns and `r = y - x'b` what is left of the response, for any `G` and `b` that
+//! were released. With second moments `S` of the rows
 //!
 //! ```text
 //! b_K + (E u u')^-1 E u r  =  theta_K + (E u u')^-1 D' S_CC d,
 //! ```
 //!
-//! `theta` being least squares, `D` how far `G` is from the regression of `x_K` on the controls, and `d` how far the part of
-//! `x'b` that controls explain is from theirs. It is exact. What two descents do wrong counts by the *product* of their
-//! errors, while the noise of the scores `u r`, which makes the interval, has no part that grows with the number of controls.
+//! `theta` being least squares, `D` how far `G` is from the regression of `x_K` on the controls,
+//! and `d` how far the part of `x'b` that controls explain is from theirs. It is exact. What two
+//! descents do wrong counts by the *product* of their errors, while the noise of the scores `u r`,
+//! which makes the interval, has no part that grows with the number of controls.
 //!
-//! The stages are those of the automatic method: rounds of whitening; a descent of the response on all columns, and of each
-//! column of interest on the controls; then rows are re-encoded once more, to `(u; r)`, and one clipped gradient of these at
-//! zero is the mean score, its curvature `E u u'` and the covariance of clipped gradients its sampling variance.
+//! The stages are those of the automatic method: rounds of whitening; a descent of the response on
+//! all columns, and of each column of interest on the controls; then rows are re-encoded once more,
+//! to `(u; r)`, and one clipped gradient of these at zero is the mean score, its curvature `E u u'`
+//! and the covariance of clipped gradients its sampling variance.
 
 mod wanted;
 mod parts;
@@ -45,13 +48,15 @@ use split::{ScoreClip, Split, most_clipped};
 const THRESHOLD: f64 = 0.03;
 const CURVATURE: f64 = 0.08;
 const SPREAD: f64 = 0.06;
-/// The curvature shortens no row up to so many times the length that few exceed: with one column, few are too many, and
-/// what shortening takes from the curvature makes intervals longer.
+/// The curvature shortens no row up to so many times the length that few exceed: with one column,
+/// few are too many, and what shortening takes from the curvature makes intervals longer.
 const BEYOND: f64 = std::f64::consts::SQRT_2;
-/// A treatment that few rows have leaves large residuals in those: no more of them are clipped than this.
+/// A treatment that few rows have leaves large residuals in those: no more of them are clipped than
+/// this.
 const CLIPPED_OF_LEVEL: f64 = 0.01;
 const CLIPPED_OF_NUMBER: f64 = 0.10;
-/// A response that is a column is taken to be no larger than this many standard deviations of what is new in it.
+/// A response that is a column is taken to be no larger than this many standard deviations of what
+/// is new in it.
 const RANGE: f64 = 6.0;
 const LARGEST: f64 = 128.0;
 
@@ -169,8 +174,8 @@ impl<A: Ask> Sequence<'_, A> {
 }
 
 impl Plan {
-    /// The same for a descent of so many columns on a part of the budget. Descents only come near: what they clip is
-    /// chosen for precision, whatever intervals are for.
+    /// The same for a descent of so many columns on a part of the budget. Descents only come near:
+    /// what they clip is chosen for precision, whatever intervals are for.
     fn of_part(&self, rho: Rho, features: usize) -> Plan {
         let request = Request { rho, target: None, ..self.request.clone() };
         Plan { request, features, known: None, wanted: None, partials_out: None, ..self.clone() }

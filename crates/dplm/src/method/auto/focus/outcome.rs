@@ -53,7 +53,8 @@ impl<R: RandomWords> Focused<OnRows<'_, R>> {
         self.scored.as_ref().map_or(0.0, |scored| scored.last.threshold.tail)
     }
 
-    /// What is not in the model, in formula order: controls, and columns of interest that cannot be told from them.
+    /// What is not in the model, in formula order: controls, and columns of interest that cannot be
+    /// told from them.
     fn left_out(&self, wanted: &Wanted, design: &Design) -> Vec<LeftOut> {
         let (names, mut left_out) = (design.names(), self.parts.left_out.clone());
         let lost: &[usize] = match self.scored.as_ref().and_then(|scored| scored.inferred.as_ref()) {

@@ -1,4 +1,5 @@
-//! Which controls can be told apart, which columns of interest can be told from them, and the coordinates of both.
+//! Which controls can be told apart, which columns of interest can be told from them, and the
+//! coordinates of both.
 
 use faer::Mat;
 
@@ -18,7 +19,8 @@ use crate::{
     warning::{Cause, LeftOut},
 };
 
-/// Scores of `n` rows need `phi n sqrt(rho / k)` of this, `phi = (E u^2)^2 / E u^4`: measured where intervals begin to cover.
+/// Scores of `n` rows need `phi n sqrt(rho / k)` of this, `phi = (E u^2)^2 / E u^4`: measured where
+/// intervals begin to cover.
 const ENOUGH: f64 = 130.0;
 /// That of a number that fills its bounds, and the most that a level has.
 const PHI_OF_NUMBER: f64 = 1.0 / 3.0;
@@ -73,7 +75,8 @@ impl Parts {
         self.controls.coordinates.kept.clone()
     }
 
-    /// The coordinates of the controls, a column of interest being the response, in units of what is new in it.
+    /// The coordinates of the controls, a column of interest being the response, in units of what
+    /// is new in it.
     pub(super) fn controls_of(&self, place: usize) -> White {
         let matrix = self.controls.whitening.matrix();
         let mut weights = vec![0.0; matrix.nrows() + 1];
@@ -102,8 +105,8 @@ fn in_order(some: &[usize], others: &[usize]) -> Vec<usize> {
     all
 }
 
-/// `(E u^2)^2 / E u^4` of a column, as far as it is known: a level's from the share of rows that have it, each counting by
-/// its weight, or of persons by their rows.
+/// `(E u^2)^2 / E u^4` of a column, as far as it is known: a level's from the share of rows that
+/// have it, each counting by its weight, or of persons by their rows.
 fn phi(found: &Found, j: usize, design: &Design) -> f64 {
     if !design.slots()[j].is_level() {
         return PHI_OF_NUMBER;
@@ -212,7 +215,8 @@ fn only(floor: &Floor, places: &[usize]) -> Floor {
 }
 
 impl Found {
-    /// The variance of what is new in a column, given others; none where it does not stand clear of its noise.
+    /// The variance of what is new in a column, given others; none where it does not stand clear of
+    /// its noise.
     fn new_in(&self, j: usize, others: &[usize]) -> Option<f64> {
         let places: Vec<usize> = others.iter().copied().chain([j]).collect();
         let floor = Floor { has_constant: false, ..only(&self.floor, &places) };

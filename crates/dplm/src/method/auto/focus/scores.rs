@@ -1,4 +1,5 @@
-//! Rows that are what is left of the columns of interest and of the response, and what their mean score says.
+//! Rows that are what is left of the columns of interest and of the response, and what their mean
+//! score says.
 
 use faer::Mat;
 
@@ -98,8 +99,9 @@ impl Scores {
 }
 
 impl Partial {
-    /// A column of interest that hardly depends on the controls is left as it is: the noise of its descent is then all that
-    /// the descent would add (James and Stein 1961). The response is not shrunk: two errors that both shrink are aligned.
+    /// A column of interest that hardly depends on the controls is left as it is: the noise of its
+    /// descent is then all that the descent would add (James and Stein 1961). The response is not
+    /// shrunk: two errors that both shrink are aligned.
     fn of(estimate: &Estimate, controls: &White, design: &Design) -> Partial {
         let (constant, m) = (constant(design, controls), estimate.theta.len() as f64);
         let noise_var = estimate.noise_var.max(estimate.apart_sq / m);
@@ -115,7 +117,8 @@ impl Partial {
     }
 }
 
-/// `(x_j / s_j - (P_C g_j)'x)` for each column, and the residual of the response over the size of the errors.
+/// `(x_j / s_j - (P_C g_j)'x)` for each column, and the residual of the response over the size of
+/// the errors.
 fn whitening(parts: &Parts, b: &[f64], partial: &[Partial], error_sd: f64) -> Whitening {
     let mut matrix = Mat::zeros(b.len(), partial.len());
     for (place, one) in partial.iter().enumerate() {
@@ -128,8 +131,8 @@ fn whitening(parts: &Parts, b: &[f64], partial: &[Partial], error_sd: f64) -> Wh
 }
 
 impl Estimate {
-    /// What `of` says of a run in which a share of the rows was to be clipped, and of its halves once the start is
-    /// forgotten, as if they were the whole run.
+    /// What `of` says of a run in which a share of the rows was to be clipped, and of its halves
+    /// once the start is forgotten, as if they were the whole run.
     pub(in crate::method::auto) fn of(run: &Trajectory, tail: f64, of: impl Fn(&Trajectory) -> Vec<f64>) -> Estimate {
         let (steps, from) = (run.gradient.len(), run.gradient.len() / 4);
         let middle = usize::midpoint(from, steps);
@@ -146,8 +149,8 @@ impl Estimate {
 }
 
 impl<R: RandomWords> OnRows<'_, R> {
-    /// Releases the curvature and the covariance of scores, and makes intervals of them; none where no coefficient is
-    /// identified.
+    /// Releases the curvature and the covariance of scores, and makes intervals of them; none where
+    /// no coefficient is identified.
     pub(in crate::method::auto) fn release_for_scores(
         &mut self,
         scores: &Scores,

@@ -1,5 +1,5 @@
-//! How the budget is divided between descents and scores, and where scores are clipped: rules about public numbers, and the
-//! number of columns that whitening resolved.
+//! How the budget is divided between descents and scores, and where scores are clipped: rules about
+//! public numbers, and the number of columns that whitening resolved.
 
 use super::super::{Plan, START_STEPS, STEP_SIZE, clip::Threshold};
 use crate::{
@@ -16,22 +16,25 @@ const EACH: [f64; 10] = [0.05, 0.08, 0.11, 0.15, 0.20, 0.25, 0.30, 0.34, 0.38, 0
 /// What a descent keeps of its share for its steps, and the scores of theirs for the mean score.
 const OF_DESCENT: f64 = 0.75;
 const OF_SCORES: f64 = 0.75;
-/// Where least squares is meant, the descent of the response clips no more than this: what clipping takes from the mean of
-/// skewed errors counts times the error of the other descent.
+/// Where least squares is meant, the descent of the response clips no more than this: what clipping
+/// takes from the mean of skewed errors counts times the error of the other descent.
 const CLIPPED_FOR_LEAST_SQUARES: f64 = 0.05;
-/// The product of two errors, where the released second moments are off by what remains of their noise.
+/// The product of two errors, where the released second moments are off by what remains of their
+/// noise.
 pub(super) const UNEVEN: f64 = 1.25;
-/// A robust clip is this many times the one of least variance: wider bends less and costs nothing to speak of.
+/// A robust clip is this many times the one of least variance: wider bends less and costs nothing
+/// to speak of.
 const WIDER: f64 = 1.5;
-/// A product of two Gaussian numbers has tails like `exp(-t)`: beyond `ln(n) / 2 + 2` they hold about `exp(-2) / sqrt(n)`
-/// of the mean, a seventh of what sampling adds to it.
+/// A product of two Gaussian numbers has tails like `exp(-t)`: beyond `ln(n) / 2 + 2` they hold
+/// about `exp(-2) / sqrt(n)` of the mean, a seventh of what sampling adds to it.
 fn harmless(rows: u64) -> f64 {
     (rows as f64).ln() / 2.0 + 2.0
 }
 /// The share of scores that a search for that clip starts from.
 const TAIL_OF_HARMLESS: f64 = 0.01;
-/// The least eigenvalue of what is kept must stand clear of noise by the law of Tracy and Widom (1994): the edge, and so many
-/// times what moves it, times a margin with which noise alone passes with probability .002.
+/// The least eigenvalue of what is kept must stand clear of noise by the law of Tracy and Widom
+/// (1994): the edge, and so many times what moves it, times a margin with which noise alone passes
+/// with probability .002.
 const BEYOND_EDGE: f64 = 2.33;
 const MARGIN: f64 = 1.15;
 /// What is kept is about white: rounds go on until noise alone is below this part of it.
@@ -131,7 +134,8 @@ impl ScoreClip {
         ScoreClip { target, tail: TAIL_OF_HARMLESS, clip: harmless(plan.rows) * (k as f64).sqrt() }
     }
 
-    /// The clip, from the threshold that was found: as many times it as normal scores would have it.
+    /// The clip, from the threshold that was found: as many times it as normal scores would have
+    /// it.
     pub(super) fn gamma_at(&self, found: &Threshold, k: usize) -> f64 {
         found.gamma * self.clip / clip_for_tail(k, 1.0, found.tail)
     }
@@ -147,21 +151,23 @@ fn tail_of(clip: f64, k: usize) -> f64 {
     high
 }
 
-/// What the least eigenvalue of so many columns must exceed, where noise on the diagonal has this standard deviation.
+/// What the least eigenvalue of so many columns must exceed, where noise on the diagonal has this
+/// standard deviation.
 pub(super) fn clear_of_noise(columns: usize, noise_sd: f64) -> f64 {
     MARGIN * (edge(columns, noise_sd) + BEYOND_EDGE * noise_sd * (columns as f64).powf(-1.0 / 6.0))
 }
 
 impl Plan {
-    /// The share of a round of whitening in which few rows are longer than `radius`, after which all that is kept can
-    /// stand clear of noise.
+    /// The share of a round of whitening in which few rows are longer than `radius`, after which
+    /// all that is kept can stand clear of noise.
     fn certifying_share(&self, radius: f64) -> f64 {
         let noise_sd = CLEAR / clear_of_noise(self.features, 1.0);
         let length_sq = radius.powi(2).max(2.0 * self.features as f64);
         self.rules().matrix_share(length_sq, noise_sd).max(LEAST_ROUND)
     }
 
-    /// The share of another round, while what is kept does not stand clear and the round is within its limit.
+    /// The share of another round, while what is kept does not stand clear and the round is within
+    /// its limit.
     pub(super) fn round_for_focus(&self, rounds: usize, radius: f64, stands_clear: bool) -> Option<f64> {
         let share = self.certifying_share(if rounds == 1 { 0.0 } else { radius });
         match rounds {
@@ -172,7 +178,8 @@ impl Plan {
         }
     }
 
-    /// How many times `n sqrt(rho)` there is of what would let the controls be told apart; below 1 there are too many.
+    /// How many times `n sqrt(rho)` there is of what would let the controls be told apart; below 1
+    /// there are too many.
     pub(super) fn room_for_controls(&self) -> f64 {
         (MOST_OF_ROUND / self.certifying_share(0.0)).sqrt()
     }

@@ -76,8 +76,8 @@ fn fit(drawn: &Drawn, focus: &[&str], rho: f64, target: Option<Target>, seed: u6
     data.fit(&config, NoiseSource::Seed(seed), Progress::NONE).expect("a fit")
 }
 
-/// Among controls that explain it, a coefficient is covered and its interval short. Of 40 intervals of 95 % more than 9
-/// fail with a probability below 1e-4.
+/// Among controls that explain it, a coefficient is covered and its interval short. Of 40 intervals
+/// of 95 % more than 9 fail with a probability below 1e-4.
 #[test]
 fn a_coefficient_of_interest_is_covered() {
     for (shape, rows, p, rho) in [(Shape::Chain, 10_000, 10, 0.05), (Shape::Independent, 10_000, 10, 0.015)] {
@@ -100,10 +100,10 @@ fn a_coefficient_of_interest_is_covered() {
     }
 }
 
-/// A direction of the controls that the budget cannot resolve, and that matters both for the response and for the column
-/// of interest, would bias the coefficient by many standard errors, and nothing released could show it: in every fit it
-/// is in the model, or the control that it belongs to is named. Of 16 intervals of 95 % more than 5 fail with a
-/// probability below 1e-3.
+/// A direction of the controls that the budget cannot resolve, and that matters both for the
+/// response and for the column of interest, would bias the coefficient by many standard errors, and
+/// nothing released could show it: in every fit it is in the model, or the control that it belongs
+/// to is named. Of 16 intervals of 95 % more than 5 fail with a probability below 1e-3.
 #[test]
 fn a_direction_of_the_controls_is_resolved_or_named() {
     for apart in [0.3f64, 0.03] {
@@ -124,8 +124,8 @@ fn a_direction_of_the_controls_is_resolved_or_named() {
     }
 }
 
-/// Eight controls, of which the last two differ in a direction `d` alone, which `y = 0.3 x + 0.7 d + error` and `x = 0.6 d + ...`
-/// both depend on.
+/// Eight controls, of which the last two differ in a direction `d` alone, which
+/// `y = 0.3 x + 0.7 d + error` and `x = 0.6 d + ...` both depend on.
 fn confounded(apart: f64, seed: u64) -> Drawn {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };
@@ -167,7 +167,8 @@ fn controls_are_not_reported() {
     assert_eq!(fit.intervals(0.9).expect("intervals").len(), 2);
 }
 
-/// What cannot be meant, and what public numbers show to be too little, is refused before anything is spent.
+/// What cannot be meant, and what public numbers show to be too little, is refused before anything
+/// is spent.
 #[test]
 fn what_makes_no_sense_is_refused() {
     let drawn = drawn(Shape::Independent, 2000, 10, 8);
@@ -184,7 +185,8 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused("x1", 0.001).contains("too small to tell 10 controls apart"));
 }
 
-/// A table of what fits give, for whoever changes a rule: `cargo test -p dplm --lib focus::tests::grid -- --ignored --nocapture`.
+/// A table of what fits give, for whoever changes a rule:
+/// `cargo test -p dplm --lib focus::tests::grid -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes minutes"]
 fn grid() {
@@ -242,8 +244,9 @@ impl Shape {
     }
 }
 
-/// A person's score is the sum over their rows, clipped as a whole, so that its variance is that of persons, and weights
-/// multiply rows. Of 12 intervals of 95 % more than 4 fail with a probability below 1e-3.
+/// A person's score is the sum over their rows, clipped as a whole, so that its variance is that of
+/// persons, and weights multiply rows. Of 12 intervals of 95 % more than 4 fail with a probability
+/// below 1e-3.
 #[test]
 fn persons_weights_and_levels_are_covered() {
     for (weights, person) in [(None, true), (Some("w[0..5]"), false)] {
@@ -264,7 +267,8 @@ fn persons_weights_and_levels_are_covered() {
     }
 }
 
-/// 4,000 persons with four rows each, whose errors are alike: `y = educ + exper / 5 + 3 union + person + error`.
+/// 4,000 persons with four rows each, whose errors are alike:
+/// `y = educ + exper / 5 + 3 union + person + error`.
 fn panel(seed: u64, weights: Option<&str>, person: bool) -> Fit {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };

@@ -12,7 +12,8 @@ pub(in crate::method::auto) struct Wanted {
 }
 
 impl Wanted {
-    /// Those that texts name: coefficients, or terms with all of theirs; several are separated by commas.
+    /// Those that texts name: coefficients, or terms with all of theirs; several are separated by
+    /// commas.
     pub(super) fn of(texts: &[String], design: &Design) -> Result<Wanted, ConfigError> {
         let mut coefficients = Vec::new();
         for (place, name) in texts.iter().flat_map(|text| names_in(text)).enumerate() {
@@ -79,8 +80,8 @@ fn bare(name: &str) -> String {
     name.chars().filter(|sign| !sign.is_whitespace()).collect()
 }
 
-/// The term that a coefficient belongs to: `region` for `region[north]`, `poly(x,2)` for `poly(x, 2)1`, and so for each
-/// factor of a product.
+/// The term that a coefficient belongs to: `region` for `region[north]`, `poly(x,2)` for
+/// `poly(x, 2)1`, and so for each factor of a product.
 fn term_of(name: &str) -> String {
     let factors = bare(name);
     factors.split(':').map(without_level).collect::<Vec<&str>>().join(":")

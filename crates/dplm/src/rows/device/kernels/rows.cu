@@ -1,8 +1,10 @@
-// What rows are asked besides the step: bounds, counts, squares, outer products, weighted sums and re-encoding, for cards from compute
-// capability 8 on. Each rule is that of `lattice/` in the same numbers: what is not exact there (a root, a quotient, a factor) is rounded
-// alike here, as IEEE 754 says, and nothing is contracted (-fmad=false; `fma` is written where sums are exact).
+// What rows are asked besides the step: bounds, counts, squares, outer products, weighted sums and
+// re-encoding, for cards from compute capability 8 on. Each rule is that of `lattice/` in the same
+// numbers: what is not exact there (a root, a quotient, a factor) is rounded alike here, as IEEE
+// 754 says, and nothing is contracted (-fmad=false; `fma` is written where sums are exact).
 //
-// A row block has 32 rows and lies column by column, the response last. Rows beyond the last are zeros.
+// A row block has 32 rows and lies column by column, the response last. Rows beyond the last are
+// zeros.
 
 #include <cstdint>
 
@@ -66,7 +68,8 @@ __device__ __forceinline__ void both(const Rows& rows, const float* row, const d
 
 __device__ __forceinline__ float whole_down(double value) { return floorf(__double2float_rd(value)); }
 
-// `Clip::bound`: the largest whole float `B` with `B^2 norm_sq <= gamma^2`. The estimate is so near that no product passes 2^127.
+// `Clip::bound`: the largest whole float `B` with `B^2 norm_sq <= gamma^2`. The estimate is so near
+// that no product passes 2^127.
 __device__ __forceinline__ float bound_of(u64 gamma, double norm_sq) {
     if (norm_sq == 0.0) return 0.0f;
     u128 gamma_sq = static_cast<u128>(gamma) * gamma;
@@ -138,7 +141,8 @@ __device__ __forceinline__ bool is_above(int measure, u64 threshold, double norm
 
 }  // namespace
 
-// Adds to `counts[i]` how many rows are above exactly `i` of the thresholds, which ascend. A row of zeros is above none.
+// Adds to `counts[i]` how many rows are above exactly `i` of the thresholds, which ascend. A row of
+// zeros is above none.
 extern "C" __global__ void tally(Rows rows, const double* theta, int measure, const u64* thresholds, int length, u64* counts) {
     extern __shared__ unsigned found[];
     for (int i = threadIdx.x; i <= length; i += blockDim.x) found[i] = 0;
@@ -191,7 +195,8 @@ __device__ double shrinking(const Rows& rows, const float* row, double norm, u64
 
 }  // namespace
 
-// For each row the factor it is multiplied by, 0 where it is left out; or, by the last rule, its clamped residual.
+// For each row the factor it is multiplied by, 0 where it is left out; or, by the last rule, its
+// clamped residual.
 extern "C" __global__ void factors(Rows rows, const double* theta, const float* bounds, int rule, u64 radius, u64 most, double* out) {
     for (u64 block = first_warp(); block < rows.blocks; block += all_warps()) {
         const float* row = rows.block(block) + lane();
@@ -217,8 +222,9 @@ constexpr int WINDOW = WEIGHTED_THREADS / 32 * 4 * WEIGHTED_COLUMNS;
 
 }  // namespace
 
-// `sum_i X_i w_i` for given weights of at most 2^53, split in halves: products of at most 2^45, of which 2^8 are summed before they become
-// integers. Blocks of threads in the second dimension have other columns. A lane has four rows of four columns.
+// `sum_i X_i w_i` for given weights of at most 2^53, split in halves: products of at most 2^45, of
+// which 2^8 are summed before they become integers. Blocks of threads in the second dimension have
+// other columns. A lane has four rows of four columns.
 extern "C" __global__ void __launch_bounds__(WEIGHTED_THREADS) weighted(Rows rows, const double* weights, u64* limbs) {
     constexpr int Q = WEIGHTED_COLUMNS, BLOCKS_PER_FLUSH = 64;
     int rows_of = lane() % 8, start = blockIdx.y * WINDOW + threadIdx.x / 32 * 4 * Q + lane() / 8;
@@ -285,13 +291,15 @@ extern "C" __global__ void __launch_bounds__(WEIGHTED_THREADS) weighted(Rows row
 namespace {
 
 constexpr int PANEL = 128;
-// Columns are this far apart in shared memory, so that the lanes of a fragment are in different banks.
+// Columns are this far apart in shared memory, so that the lanes of a fragment are in different
+// banks.
 constexpr int STRIDE = 36;
 constexpr int GRAM_THREADS = 512;
 // A product is at most 2^38, so sums over 2^15 rows are at most 2^53.
 constexpr int GRAM_BLOCKS_PER_FLUSH = 1 << 10;
 
-// What a row contributes: its cells, its cells multiplied and cut towards zero, or a clipped gradient shifted down and cut.
+// What a row contributes: its cells, its cells multiplied and cut towards zero, or a clipped
+// gradient shifted down and cut.
 enum Vector { CELLS, SCALED, GRADIENTS };
 
 struct Gram {
@@ -334,8 +342,9 @@ __device__ __forceinline__ void multiply(double (&sums)[2], double left, double 
 
 }  // namespace
 
-// The sums of products of all pairs of columns. Blocks of threads in the second dimension have other pairs of panels, and each of 16 warps a
-// tile of 32 by 32 columns of one. With at most 2^24 rows a sum is at most 2^62.
+// The sums of products of all pairs of columns. Blocks of threads in the second dimension have
+// other pairs of panels, and each of 16 warps a tile of 32 by 32 columns of one. With at most 2^24
+// rows a sum is at most 2^62.
 extern "C" __global__ void __launch_bounds__(GRAM_THREADS) gram(Gram job) {
     __shared__ float panels[2][PANEL * STRIDE];
     int right_panel = 0, left_panel = blockIdx.y;
@@ -394,8 +403,8 @@ constexpr int TOGETHER = 8;
 
 }  // namespace
 
-// Rows re-encoded through a matrix of whole numbers, `together` coordinates of an input after the other and filled up with zeros: exact sums,
-// rounded once, ties to even. The response stays.
+// Rows re-encoded through a matrix of whole numbers, `together` coordinates of an input after the
+// other and filled up with zeros: exact sums, rounded once, ties to even. The response stays.
 extern "C" __global__ void whiten(Rows rows, const double* matrix, int outputs, double step, float* out) {
     int warp = threadIdx.x / 32, warps = blockDim.x / 32, padded = (outputs + TOGETHER - 1) / TOGETHER * TOGETHER;
     for (u64 block = blockIdx.x; block < rows.blocks; block += gridDim.x) {

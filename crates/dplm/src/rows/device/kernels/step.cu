@@ -1,11 +1,15 @@
-// The negative gradient sum `sum_i X_i clamp(r_i, -B_i, B_i)` in one reading of the rows, for cards with bulk copies (compute capability 9).
+// The negative gradient sum `sum_i X_i clamp(r_i, -B_i, B_i)` in one reading of the rows, for cards
+// with bulk copies (compute capability 9).
 //
-// One block of threads stays on each multiprocessor. Its warps form teams; a team has a ring of places in shared memory, takes one tile of
-// row blocks after the other, and asks for the next tiles while it works. A row block has 32 rows and lies column by column, the response last. A
-// warp has a slice of the columns, and a lane four rows of every fourth column of it; where there are few columns, a lane has a whole row.
+// One block of threads stays on each multiprocessor. Its warps form teams; a team has a ring of
+// places in shared memory, takes one tile of row blocks after the other, and asks for the next
+// tiles while it works. A row block has 32 rows and lies column by column, the response last. A
+// warp has a slice of the columns, and a lane four rows of every fourth column of it; where there
+// are few columns, a lane has a whole row.
 //
-// Everything is exact. Residuals stay below 2^53 (`Lattice::plan`), whatever the order of a sum. Products are summed in `double` and moved to
-// integers before they could pass 2^53: the host says after how many row blocks. Integers are kept in two limbs of 32 bits and what they carry.
+// Everything is exact. Residuals stay below 2^53 (`Lattice::plan`), whatever the order of a sum.
+// Products are summed in `double` and moved to integers before they could pass 2^53: the host says
+// after how many row blocks. Integers are kept in two limbs of 32 bits and what they carry.
 
 #include <cstdint>
 
@@ -74,8 +78,8 @@ __device__ __forceinline__ void meet_team(int team, int warps) {
 
 __device__ __forceinline__ double limited(double value, double bound) { return fmin(fmax(value, -bound), bound); }
 
-// Takes the multiple of 2^27 away from a weight and gives it without that factor: both parts have at most 26 bits. Adding 1.5 2^52 leaves no
-// bits for a fraction.
+// Takes the multiple of 2^27 away from a weight and gives it without that factor: both parts have
+// at most 26 bits. Adding 1.5 2^52 leaves no bits for a fraction.
 __device__ __forceinline__ double take_upper(double& weight) {
     constexpr double WHOLE = 6755399441055744.0;
     double upper = __dsub_rn(fma(weight, 1.0 / HALF, WHOLE), WHOLE);
@@ -83,7 +87,8 @@ __device__ __forceinline__ double take_upper(double& weight) {
     return upper;
 }
 
-// Four lanes have sums over some columns for the same four rows: gives each of them the sum over all of one row.
+// Four lanes have sums over some columns for the same four rows: gives each of them the sum over
+// all of one row.
 __device__ __forceinline__ double own_row(const double (&sums)[4], int other) {
     bool odd = other & 1, high = other & 2;
     double first = odd ? sums[1] : sums[0], second = odd ? sums[3] : sums[2];
@@ -246,7 +251,8 @@ struct Slices {
     __device__ void flush_part(const double (&sums)[Q], const Job& job, u64* limbs) {
 #pragma unroll
         for (int q = 0; q < Q; ++q) {
-            // Eight sums of at most 2^53. That of the response is not a gradient's, and may be anything.
+            // Eight sums of at most 2^53. That of the response is not a gradient's, and may be
+            // anything.
             i64 sum = static_cast<i64>(sums[q]);
             sum += __shfl_xor_sync(ALL, sum, 1);
             sum += __shfl_xor_sync(ALL, sum, 2);
@@ -390,8 +396,8 @@ __device__ __forceinline__ void run_alone(const Job& job, char* shared) {
     give(job, area, Sums::PARTS);
 }
 
-// A team has several warps, and a tile is one row block. When all warps have brought their residuals of a tile, they are done with the one
-// before: its place is free.
+// A team has several warps, and a tile is one row block. When all warps have brought their
+// residuals of a tile, they are done with the one before: its place is free.
 template <int Q, bool HALVES>
 __device__ __forceinline__ void run_team(const Job& job, char* shared) {
     Place at(job.warps_per_team, blockDim.x / 32);
