@@ -444,6 +444,7 @@ fn each_operation_may_fail_or_be_the_last() {
             check_failure(&desk, &ran, &before, &what);
         }
     }
+    println!("{operations} operations of a fit, each failing in four ways: {refused} fits were refused");
     assert!(refused > operations, "{refused} of {operations} operations refused a fit when they failed");
 }
 
