@@ -144,7 +144,7 @@ def test_the_bar_draws_and_clears(capsys):
     bar = Bar()
     bar._started -= 2
     bar("reading", 1, 2)
-    assert capsys.readouterr().err == "", "nothing where nobody looks"
+    assert capsys.readouterr().err == "", "no bar without a terminal"
     bar = Bar()
     bar._seen = True
     bar("reading", 1, 2)

@@ -50,7 +50,8 @@ impl Printer {
         }
     }
 
-    /// Warns of what nobody may miss: as [`warning`](Self::warning), quiet or not.
+    /// Prints a warning that no user may miss: like [`warning`](Self::warning), but also when
+    /// quiet.
     pub fn alarm(text: &str, shown: bool) {
         let seen = shown && io::stdout().is_terminal() && io::stderr().is_terminal();
         if !seen {

@@ -1,10 +1,10 @@
 //! AdaSSP: least squares from noisy second moments, with a ridge chosen privately. The paper's
 //! comparison.
 //!
-//! Three releases, a third of the budget each: the least eigenvalue of `X'X`, then `X'X` itself,
-//! then `X'y`. The ridge is as large as the noise in `X'X` asks for, less what the least eigenvalue
-//! is known to be. There are no intervals: the ridge shrinks the estimate towards zero by an amount
-//! nobody outside knows.
+//! Three releases, a third of the budget each: the smallest eigenvalue of `X'X`, then `X'X` itself,
+//! then `X'y`. The ridge is as large as the noise in `X'X` asks for, less what the smallest
+//! eigenvalue is known to be. There are no intervals: the ridge shrinks the estimate towards zero
+//! by an amount nobody outside knows.
 
 use dplm::{
     Design, Error, MethodSummary, Progress, Warning,
@@ -195,7 +195,7 @@ impl Plan {
     pub fn run<R: RandomWords>(&self, rows: &mut dyn Rows, rng: &mut R) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let third = self.request.rho.percent(33);
-        let eigenvalue = budget.spend("least eigenvalue of the second moments", third)?;
+        let eigenvalue = budget.spend("smallest eigenvalue of the second moments", third)?;
         let moments = budget.spend("second moments", third)?;
         let cross = budget.spend_rest("products with the response")?;
         let sum = rows.outer_sum(&Outer::Shrunk { radius: self.radius }, self.request.neighbours)?;

@@ -322,7 +322,7 @@ pub enum ConfigError {
     /// A word that an option does not know.
     #[error(transparent)]
     Word(#[from] UnknownWord),
-    /// There is no budget.
+    /// No budget was given.
     #[error(
         "give the privacy budget as rho, for instance 0.015, or as epsilon, for instance 1 (with delta, or at delta = 1e-6)"
     )]

@@ -8,7 +8,8 @@
 #[non_exhaustive]
 pub struct Choices {
     /// Counts behind a clip are wanted to this share of the rows: as many rows as lie between two
-    /// thresholds of the ladder, an eighth of an octave apart, in the flanks of a normal law.
+    /// thresholds of the ladder, an eighth of an octave apart, in the flanks of a Gaussian
+    /// distribution.
     pub count_precision: f64,
     /// The length of rows is wanted with so few rows beyond it that cutting them moves no second
     /// moment by more than its noise.
@@ -87,7 +88,7 @@ impl Choices {
         "tail",
     ];
 
-    /// The same with one of them multiplied; none where there is no such name.
+    /// The same with one of them multiplied; `None` if there is no such name.
     pub fn times(mut self, name: &str, factor: f64) -> Option<Choices> {
         let value = match name {
             "count_precision" => &mut self.count_precision,

@@ -23,11 +23,11 @@ const PARTS: u64 = 200;
 const FEWEST_PARTS: u64 = 60;
 /// The most that is paid, in hundredths of the budget.
 const MOST_PERCENT: u32 = 2;
-/// Where less than one part in so many can be used, there is nothing to fit.
+/// If fewer than one unit in this number can be used, there is nothing to fit.
 const FEW: f64 = 10.0;
 
-/// What is paid for a query on so many units that one of them moves by `moved_sq`, squared; none
-/// where that would not decide anything.
+/// What is paid for a query on `units` units that one unit moves by at most the square root of
+/// `moved_sq`; `None` if the answer would not decide anything.
 pub(crate) fn price(units: u64, moved_sq: u32, rho: Rho) -> Option<Rho> {
     let scale = u128::from(PARTS).pow(2) * u128::from(Rho::UNITS) * u128::from(moved_sq) / 2;
     let wanted = two_digits(scale.div_ceil(u128::from(units.max(1)).pow(2))).max(Rho::SMALLEST.units().into());
@@ -44,7 +44,7 @@ fn two_digits(units: u128) -> u128 {
     units.div_ceil(tens) * tens
 }
 
-/// A released number of units, or of cells, of so many that there are.
+/// How many units, or cells, can be used, as released, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Usable {
     /// The number as it was released, which may be below 0.

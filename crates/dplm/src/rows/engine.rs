@@ -23,7 +23,7 @@ use crate::{
 pub struct Engine<S> {
     pub(super) store: S,
     features: usize,
-    /// How many units there are: rows, or persons with at most so many rows.
+    /// How many units there are: rows, or persons with at most `rows_in_unit` rows.
     count: u64,
     rows_in_unit: Option<u32>,
     /// Where these are the units of one of several groups, how many there are said to be: that is
@@ -54,19 +54,19 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The same rows by person, each with at most so many rows.
+    /// The same rows by person, each with at most `most` rows.
     pub(super) fn by_person(self, grouping: &Grouping, most: u32) -> Result<Engine<S>, Error> {
         let features = grouping.features(self.features);
         let grouped = Engine::new(self.store.grouped(grouping)?, features, grouping.persons());
         Ok(Engine { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
     }
 
-    /// Says that the units are persons, each with at most so many rows, where a number is given.
+    /// Says that the units are persons, each with at most this number of rows, if one is given.
     pub(super) fn of_persons(self, rows_in_unit: Option<u32>) -> Engine<S> {
         Engine { rows_in_unit, ..self }
     }
 
-    /// Says that these are the units of one of several groups, about so many.
+    /// Says that these are the units of one of several groups, and about how many there are.
     pub(super) fn say_of_group(&mut self, said: u64) {
         self.said = Some(said);
     }

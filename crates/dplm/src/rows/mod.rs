@@ -98,8 +98,8 @@ pub trait Rows: Sync {
     /// When rows cannot be read.
     fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error>;
 
-    /// `sum_i v_i v_i'` for the vectors `outer` describes, ready to be asked for itself and for its
-    /// least eigenvalue.
+    /// `sum_i v_i v_i'` for the vectors that `outer` describes; the sum and its smallest eigenvalue
+    /// can be asked for.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -130,8 +130,8 @@ pub trait Rows: Sync {
     /// When rows cannot be read.
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error>;
 
-    /// The same rows re-encoded, where nothing will be asked of these any more: rows in memory that
-    /// were given up are re-encoded in their place, and are gone here.
+    /// The same rows re-encoded, for a caller who will ask nothing more of these: rows in memory
+    /// that were given up are re-encoded in their place, and are gone here.
     ///
     /// # Errors
     /// When rows cannot be read.

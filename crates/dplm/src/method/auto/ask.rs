@@ -73,7 +73,7 @@ pub(super) trait Ask: Sized {
     /// What a descent says of its coefficients.
     fn estimate(&self, last: &Descended<Self>, white: &White) -> Estimate;
 
-    /// Releases what the intervals of scores need; none where no coefficient is identified.
+    /// Releases what the intervals of scores need; `None` if no coefficient is identified.
     fn infer_scores(
         &mut self,
         scores: &Scores,

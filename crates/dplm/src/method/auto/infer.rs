@@ -41,7 +41,7 @@ const STEEPEST: f64 = 0.6;
 /// clipping could bend is not called least squares.
 const SURELY_SEEN: f64 = 0.9;
 /// Its false-alarm rate. A false alarm costs a sentence, since both coefficients are the same then;
-/// a fit that is bent and not said to be has intervals for something else.
+/// a fit that is biased without saying so has intervals for something else.
 const FALSE_ALARM: f64 = 0.05;
 
 /// The rights to release what intervals need.
@@ -56,15 +56,15 @@ pub(super) struct Inferred {
     pub newton: Newton,
     /// Standardised parameters that were in the descent and could not be resolved by the curvature.
     pub dropped: Vec<usize>,
-    /// What the test of bending saw; none where it was not made.
+    /// What the test for bias by clipping saw; `None` if it was not made.
     pub bend: Option<Bend>,
     /// How well the model fits, where that was released.
     pub quality: Option<Quality>,
 }
 
-/// What the test of whether clipping bends the fit saw.
+/// What the test of whether clipping biases the fit saw.
 pub(super) struct Bend {
-    /// Standardised parameters that clipping moves; none where the test does not reject.
+    /// Standardised parameters that clipping moves; empty if the test does not reject.
     pub moved: Vec<usize>,
     /// Whether it would have seen errors as skewed as an exponential law.
     pub is_sharp: bool,
@@ -261,7 +261,7 @@ fn places_among(kept: &[usize], columns: &[usize]) -> Vec<usize> {
     columns.iter().filter_map(|column| kept.iter().position(|one| one == column)).collect()
 }
 
-/// The first steps, one in so many, are still on their way.
+/// The first steps, one in `SKIPPED_PART`, are still on their way.
 const SKIPPED_PART: usize = 10;
 
 /// The mean of the iterates after the first.

@@ -13,7 +13,7 @@
 //!    budget and target. For predictions it is widened to where squared errors are least
 //!    (`prediction.rs`).
 //! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on what is left of the budget.
-//! 5. *Curvature, covariance of gradients, and a test of whether clipping bends the fit*, for
+//! 5. *Curvature, covariance of gradients, and a test of whether clipping biases the fit*, for
 //!    intervals; not for prediction.
 //!
 //! The releases that decide which columns are in the model are not used for intervals, so that a
@@ -225,7 +225,7 @@ impl Plan {
         if self.partials_out.is_some() || self.precision() >= needed {
             return Ok(());
         }
-        // Whoever wants intervals needs more than to be above the noise.
+        // Intervals need more than a signal above the noise.
         let enough = match self.request.purpose {
             Purpose::Inference => self.enough_for_intervals(),
             Purpose::Prediction => {

@@ -75,7 +75,7 @@ pub(super) struct Course {
 pub(super) struct Outlook {
     /// How many times as long they are for what is not known of curvature and covariance.
     longer: f64,
-    /// Whether clipping could bend the fit, so that it is not called least squares.
+    /// Whether clipping could bias the fit, so that it is not called least squares.
     may_bend: bool,
 }
 

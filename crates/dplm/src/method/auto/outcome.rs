@@ -47,7 +47,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         };
         let left_out = all_left_out(&white, &dropped, names);
         NotKeptError::check(&left_out, &plan.request.keep)?;
-        // The test is made where clipping could bend the fit, and no test can show that it does
+        // The test is made where clipping could bias the fit, and no test can show that it does
         // not.
         let clipping = bend.map(|bend| clipping(&bend, threshold.tail, &left_out, names));
         let is_bent = matches!(clipping, Some(Warning::Bent { .. }));
@@ -109,7 +109,7 @@ impl Likely {
     }
 }
 
-/// Why there is no number, where there is none.
+/// Why no estimate is given, if none is.
 fn in_doubt(doubt: &Doubt, names: &[String]) -> Option<Warning> {
     match doubt {
         Doubt::None => None,

@@ -76,8 +76,8 @@ impl<A: Ask> Sequence<'_, A> {
     }
 
     /// A clip so wide that the fit is least squares, where the budget can afford one. It is derived
-    /// for rows as long as normal ones: longer ones are clipped at smaller residuals, by a clip
-    /// that must be so much wider.
+    /// for rows as long as Gaussian ones; longer rows are clipped at smaller residuals, so their
+    /// clip must be wider by as much.
     fn harmless(&self, white: &White) -> Option<Harmless> {
         if self.plan.earlier.is_some() {
             return None;
@@ -104,7 +104,7 @@ impl<A: Ask> Sequence<'_, A> {
         let spread = cut("covariance of the gradients", shares.spread)?;
         // An earlier fit made that test, and a harmless clip needs none.
         let needs_none = plan.earlier.is_some() || harmless.is_some();
-        let bend = cut("test of whether clipping bends the fit", if needs_none { 0.0 } else { shares.bend })?;
+        let bend = cut("test of whether clipping biases the fit", if needs_none { 0.0 } else { shares.bend })?;
         Ok(Some(Rights { curvature: curvature.expect("intervals need the curvature"), spread, bend }))
     }
 

@@ -174,8 +174,8 @@ fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
     vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64
 }
 
-/// What is left of a point after its known noise (James and Stein 1961), but for the constant,
-/// which is large in most tables and would be missed.
+/// What is left of a point after its known noise (James and Stein 1961). The constant is not
+/// shrunk: it is large in most tables and would be missed.
 fn shrunk(found: &[f64], noise_var: f64, constant: Option<&[f64]>) -> Vec<f64> {
     Shrinkage::of(found, noise_var, constant).of_point(found, constant)
 }

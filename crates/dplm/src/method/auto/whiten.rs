@@ -46,7 +46,7 @@ pub(super) struct White {
     /// The second moment of each final coordinate: 1 where whitening succeeded, less where it
     /// stopped at the floor.
     pub moments: Vec<f64>,
-    /// What was released of the second moments; none where moments were trusted.
+    /// What was released of the second moments; `None` if given moments were trusted.
     pub found: Option<Found>,
     /// What the budget could not resolve.
     pub left_out: Vec<LeftOut>,
@@ -348,7 +348,7 @@ impl Plan {
         self.floor_for(design, self.level_rows().min(self.rows as f64 / (2.0 * self.features as f64)))
     }
 
-    /// What a column must exceed where a level needs so many rows.
+    /// What a column must exceed where a level needs `level_rows` rows.
     pub(super) fn floor_for(&self, design: &Design, level_rows: f64) -> Floor {
         let least = |slot: &Slot| if slot.is_level() { level_rows / self.rows as f64 } else { 0.0 };
         Floor {
@@ -482,8 +482,8 @@ fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
 
 /// A length that a share `tail` of rows with these second moments exceeds: their squared length is
 /// taken for a multiple of a chi-square with the same mean and variance (Satterthwaite 1946), as it
-/// would be for normal rows. Weights that are `unlike`, `E w^2 / (E w)^2`, make its mean square as
-/// many times as large.
+/// would be for Gaussian rows. Weights that are `unlike`, `E w^2 / (E w)^2`, make its mean square
+/// as many times as large.
 pub(super) fn length_exceeded_by(moments: &Mat<f64>, unlike: f64, tail: f64) -> f64 {
     let p = moments.nrows();
     let trace: f64 = (0..p).map(|j| moments[(j, j)]).sum();

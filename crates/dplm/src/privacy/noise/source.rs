@@ -36,8 +36,8 @@ impl SystemRng {
 /// A reproducible ChaCha20 stream from a 64-bit seed. **Results drawn with it are not private.**
 ///
 /// Anybody who knows or guesses the seed can subtract the noise. It is a type of its own so that
-/// whoever takes it can mark the result; it satisfies `CryptoRng` only so that tests and examples
-/// run the code that private fits run.
+/// functions that take it can mark their result; it satisfies `CryptoRng` only so that tests and
+/// examples run the code that private fits run.
 ///
 /// The stream is part of the interface: the key is the seed's eight bytes, little-endian, then
 /// `dplm fixed seed, v1` and zeros, so a seed gives the same noise on every machine and in every
