@@ -8,7 +8,6 @@ use std::{
 
 /// Folders and files still to be rewritten. The list may only shrink: a clean entry must be struck.
 const STILL_TO_BE_REWRITTEN: &[&str] = &[
-    "ARCHITECTURE.md",
 ];
 
 const WIDTH: usize = 100;
