@@ -30,7 +30,7 @@ impl Refinement {
     ///
     /// # Errors
     /// When the fit is not one that can be refined: by itself, by the automatic method, with
-    /// intervals, of somebody's data.
+    /// intervals, of data.
     pub fn new(first: Fit, rho: Rho) -> Result<Refinement, ConfigError> {
         let method = asked_again(&first, rho)?;
         Ok(Refinement { method, first })

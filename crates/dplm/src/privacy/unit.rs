@@ -39,16 +39,16 @@ impl Unit {
 pub struct Person {
     /// The column that identifies persons.
     pub column: String,
-    /// The most rows of a person that count, where something is said of it.
+    /// The most rows of a person that count; `None` for the default.
     pub rows: Option<u32>,
-    /// Whether each person counts once, their rows that have no missing cell sharing the weight;
-    /// else each row counts once.
+    /// Whether each person counts once, so that the person's rows without a missing cell share the
+    /// weight; otherwise each row counts once.
     #[serde(default)]
     pub counts_once: bool,
 }
 
 impl Person {
-    /// The most rows of a person that count when nothing is said.
+    /// The default for the most rows of a person that count.
     pub const ROWS: u32 = 1024;
 
     /// Persons by this column.

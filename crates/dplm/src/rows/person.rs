@@ -20,7 +20,8 @@ use crate::{
     table::{DataError, MISSING},
 };
 
-/// Whose rows are whose: for each row of a table, in order, the number of a person, or [`MISSING`].
+/// Which person each row belongs to: for each row of a table, in order, the number of a person, or
+/// [`MISSING`].
 #[derive(Default)]
 pub struct Persons {
     of_rows: Vec<u32>,

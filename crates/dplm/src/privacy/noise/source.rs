@@ -5,7 +5,7 @@ use std::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Infallible, Rng, SeedableRng, TryCryptoRng, TryRng};
 
-/// The operating system gave no random seed.
+/// The operating system gave no random key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system gave no random seed, so no noise can be drawn: run again where one is available")]
 pub struct EntropyError {
@@ -55,8 +55,8 @@ impl FixedSeed {
     }
 }
 
-/// Uniform, independent words that nobody can predict. Every cryptographic generator of `rand_core`
-/// gives them.
+/// Uniform, independent, unpredictable words. Every cryptographic generator of `rand_core` gives
+/// them.
 pub trait RandomWords {
     /// The next 64 bits.
     fn next_word(&mut self) -> u64;
