@@ -311,7 +311,7 @@ impl Norms {
     }
 
     /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for
-    /// a smooth law on a line.
+    /// a smooth distribution on a line.
     pub fn weighted(features: usize, weighing: &Weighing) -> Self {
         let p = features as f64;
         let centre = p.sqrt();

@@ -22,11 +22,11 @@ pub const MAX_SIGMA: u128 = 1 << 100;
 ///
 /// # Guarantee
 ///
-/// Given uniform independent words from `rng`, the law is exactly this one: no floating point is
-/// used, and no probability is rounded. Added to an integer query it is post-processing of a real
-/// Gaussian mechanism; the proof is in the [module](self).
+/// Given uniform independent words from `rng`, the distribution is exactly this one: no floating
+/// point is used, and no probability is rounded. Added to an integer query it is post-processing of
+/// a real Gaussian mechanism; the proof is in the [module](self).
 ///
-/// The run time depends on the value drawn. Do not let anybody time a single draw.
+/// The run time depends on the value drawn. Do not let an attacker time a single draw.
 ///
 /// # Panics
 ///

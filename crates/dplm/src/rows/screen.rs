@@ -441,7 +441,7 @@ impl Sample<'_> {
     }
 }
 
-/// How far noise keeps iterates from the optimum, in lattice units: the stationary law of
+/// How far noise keeps iterates from the optimum, in lattice units: the stationary distribution of
 /// `theta <- theta - eta (h theta + lambda z)`, and three deviations of its length. None when the
 /// steps do not contract.
 fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f64> {

@@ -37,8 +37,8 @@ const NARROWER: f64 = 0.25;
 /// The curvature at that clip is at most this share of the second moments for normal errors clipped
 /// at 3.3 standard deviations or less.
 const STEEPEST: f64 = 0.6;
-/// Errors as skewed as an exponential law must be seen with this probability, or a fit that
-/// clipping could bend is not called least squares.
+/// Errors as skewed as exponential ones must be seen with this probability, or a fit that clipping
+/// could bend is not called least squares.
 const SURELY_SEEN: f64 = 0.9;
 /// Its false-alarm rate. A false alarm costs a sentence, since both coefficients are the same then;
 /// a fit that is biased without saying so has intervals for something else.
@@ -66,7 +66,7 @@ pub(super) struct Inferred {
 pub(super) struct Bend {
     /// Standardised parameters that clipping moves; empty if the test does not reject.
     pub moved: Vec<usize>,
-    /// Whether it would have seen errors as skewed as an exponential law.
+    /// Whether it would have seen errors as skewed as exponential ones.
     pub is_sharp: bool,
 }
 
@@ -244,8 +244,8 @@ fn limit(place: usize, kept: usize, has_intercept: bool) -> f64 {
     -normal_quantile(FALSE_ALARM * share / 2.0)
 }
 
-/// The mean of errors that follow a centred exponential law of standard deviation 1, clipped at
-/// `clip`, or at 1 where that is less: `c - 2 sinh(c) / e`.
+/// The mean of errors that follow a centred exponential distribution of standard deviation 1,
+/// clipped at `clip`, or at 1 where that is less: `c - 2 sinh(c) / e`.
 fn exponential_shift(clip: f64) -> f64 {
     let clip = clip.min(1.0);
     clip - 2.0 * clip.sinh() / std::f64::consts::E
