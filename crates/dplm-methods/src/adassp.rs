@@ -4,7 +4,7 @@
 //! Three releases, a third of the budget each: the smallest eigenvalue of `X'X`, then `X'X` itself,
 //! then `X'y`. The ridge is as large as the noise in `X'X` asks for, less what the smallest
 //! eigenvalue is known to be. There are no intervals: the ridge shrinks the estimate towards zero
-//! by an amount nobody outside knows.
+//! by an amount that is not public.
 
 use dplm::{
     Design, Error, MethodSummary, Progress, Warning,
@@ -41,7 +41,8 @@ pub const ENTRY: Entry = Entry {
 /// What is asked of the method; `None` chooses from public numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What is asked of any method. Intervals are not made, whatever it says of them.
+    /// The part of the request that all methods have. Intervals are never made, even if it asks for
+    /// them.
     pub request: Request,
     /// The largest norm `Bx` of a row, in standardised units; longer rows are shrunk to it.
     pub row_bound: Option<f64>,

@@ -10,7 +10,7 @@ use dplm::{
 
 use crate::asked::Asked;
 
-/// A method without intervals that is tuned by nobody, as it is listed; a file changes what is
+/// A method without intervals and without tuning, as it is listed; a file changes what is
 /// otherwise.
 pub(crate) const fn estimates(
     name: &'static str,

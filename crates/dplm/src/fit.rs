@@ -151,7 +151,7 @@ pub struct Group {
     /// The standard deviation of the noise in its number of units; `None` if that is publicly
     /// known.
     pub size_sd: Option<f64>,
-    /// How many units there are in all, in a group or in none; public. Not told by files of older
+    /// How many units there are in all, in a group or in none; public. Not in files of older
     /// versions.
     #[serde(default)]
     pub units: Option<u64>,

@@ -81,7 +81,7 @@ pub struct FittedGroup {
 pub enum GroupOutcome {
     /// It was fitted.
     Fitted(Box<Fit>),
-    /// Its size shows that nothing can be told, for this reason.
+    /// Its size shows that the group cannot be fitted, for this reason.
     NotFitted(String),
 }
 

@@ -1,10 +1,10 @@
 //! What is assumed of columns before they are read: how far they spread within their public bounds.
 //!
 //! A budget buys so much precision in standard deviations of a column. What that is in the column's
-//! own units nobody can know without looking, so it is assumed, and said: a number fills its bounds
-//! as a bell does, three standard deviations to either side of the middle; levels are equally
-//! common; columns are not correlated; the errors have the spread of the response. Each can be
-//! replaced by what a code book or an earlier study says.
+//! own units cannot be known without looking, so it is assumed, and stated: a number fills its
+//! bounds as a bell does, three standard deviations to either side of the middle; levels are
+//! equally common; columns are not correlated; the errors have the spread of the response. Each can
+//! be replaced by what a code book or an earlier study says.
 
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;

@@ -1,9 +1,9 @@
 //! How the automatic method divides its budget, how long its descent is and how many rows it clips:
 //! rules about public numbers only.
 //!
-//! Each release needs a certain precision, and what buys it falls as rows grow: counts to a few in
-//! a hundred of the rows, moments to a fraction of themselves, a curvature to a tenth. What is not
-//! needed goes to the descent, whose noise is the noise of the estimate.
+//! Each release needs a certain precision, whose price falls as rows grow: counts to a few per cent
+//! of the rows, moments to a fraction of themselves, a curvature to a tenth. The rest goes to the
+//! descent, whose noise is the noise of the estimate.
 
 use super::{
     Choices,
@@ -32,13 +32,13 @@ pub(crate) struct Shares {
     pub start: f64,
     /// The clip threshold of the descent.
     pub threshold: f64,
-    /// For intervals; none without.
+    /// For intervals; zero without them.
     pub spread: f64,
     pub bend: f64,
 }
 
-/// A threshold gets between these parts of the budget, and the length of rows no more than this in
-/// a round.
+/// A threshold gets between these parts of the budget, and the length of rows in a round at most
+/// `LENGTH_MOST`.
 const THRESHOLD_PARTS: (f64, f64) = (0.005, 0.03);
 const LENGTH_MOST: f64 = 0.01;
 /// The second round is made for between these parts, wherever the larger one brings the noise on
@@ -59,7 +59,7 @@ const START_OF_ROBUST: f64 = 0.5;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
 /// The covariance of gradients gets no more than this.
 const SPREAD_MOST: f64 = 0.1;
-/// About what the descent is left, for rules that come before the division.
+/// About what is left for the descent, for rules that come before the division.
 const ABOUT_LEFT: f64 = 0.75;
 /// Steps for each unit of strength where some direction is short, and how many times as many as
 /// otherwise there may be: where noise rules an early stop is better.
@@ -107,7 +107,7 @@ pub(crate) struct Rules {
     pub at_any_price: bool,
     /// Whether long rows are shortened once they are white, with their responses.
     pub shortens: bool,
-    /// What no theory gives.
+    /// The constants that no theory gives.
     pub choices: Choices,
 }
 
@@ -127,7 +127,7 @@ impl Rules {
         self.strength() < WEAK
     }
 
-    /// Whether one round of whitening is all that can be had.
+    /// Whether the budget affords one round of whitening only.
     pub(crate) fn has_one_round(&self) -> bool {
         self.matrix_share(2.0 * self.features as f64, SECOND_NOISE) > SECOND_PARTS.1
     }
@@ -137,8 +137,8 @@ impl Rules {
         self.target.is_some_and(|target| target != Target::Sample)
     }
 
-    /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in
-    /// silence.
+    /// Whether intervals are for least-squares coefficients, so that clipping must not bias them
+    /// silently.
     pub(crate) fn covers_least_squares(&self) -> bool {
         self.target.is_some_and(|target| target != Target::Robust)
     }
@@ -261,8 +261,8 @@ impl Rules {
         Some(self.moments_share(radius.powi(2).max(least))).filter(|&share| share <= self.choices.further_round)
     }
 
-    /// How long white rows may be, squared, as long as nobody has looked: twice what it is on
-    /// average, or what they are shortened to.
+    /// The squared length of white rows before it is measured: twice its average, or what they are
+    /// shortened to.
     fn usual_length_sq(&self) -> f64 {
         if self.shortens { row_length(self.features).powi(2) } else { 2.0 * self.features as f64 }
     }
@@ -326,7 +326,7 @@ impl Rules {
         self.choices.tail * (quarter(TAIL_NOISE.0) + 2.0 * quarter(TAIL_NOISE.1))
     }
 
-    /// The share that makes the estimate most precise where errors are normal.
+    /// The share that makes the estimate most precise if errors are Gaussian.
     ///
     /// At a clip of `k` standard deviations a coordinate of the estimate has variance
     /// `(E psi^2 + nu k^2) / (E psi')^2` over `n`, `psi` being the clamp at `k` (Huber 1964) and
@@ -389,8 +389,8 @@ mod tests {
         }
     }
 
-    /// Half of a budget that is ample goes to the estimate even when every round is made, and there
-    /// is always something left for it.
+    /// Half of a budget that is ample goes to the estimate even when every round is made, and
+    /// something is always left for it.
     #[test]
     fn what_is_not_needed_goes_to_the_descent() {
         for rho in [0.001f64, 0.015, 0.1, 0.5, 5.0] {

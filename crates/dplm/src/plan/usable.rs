@@ -38,7 +38,7 @@ pub(crate) fn price(units: u64, moved_sq: u32, rho: Rho) -> Option<Rho> {
     (noise_sd * FEWEST_PARTS as f64 <= units as f64).then_some(rho)
 }
 
-/// Rounded up, so that a reader is told a short number.
+/// Rounded up to two digits, so that readers see a short number.
 fn two_digits(units: u128) -> u128 {
     let tens = 10u128.pow(units.checked_ilog10().unwrap_or(0).saturating_sub(1));
     units.div_ceil(tens) * tens
@@ -61,7 +61,7 @@ impl Usable {
         self.count + CLEAR_OF_NOISE * self.sd < self.of as f64 / FEW
     }
 
-    /// Whether it cannot be told from none.
+    /// Whether it cannot be distinguished from zero.
     pub fn is_nothing(self) -> bool {
         self.count <= CLEAR_OF_NOISE * self.sd
     }

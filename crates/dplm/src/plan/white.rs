@@ -30,7 +30,7 @@ use crate::{
 /// The squared norm to which rows are shrunk before the curvature is released:
 /// `max(2p, p + 4 sqrt(2p))`.
 ///
-/// For standardised features `||x||^2` has mean `p` and, if they are normal, standard deviation
+/// For standardised features `||x||^2` has mean `p` and, if they are Gaussian, standard deviation
 /// `sqrt(2p)`.
 pub fn row_bound_sq(features: usize) -> f64 {
     let p = features as f64;

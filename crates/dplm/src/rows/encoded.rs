@@ -124,7 +124,7 @@ impl Encoded {
     ///
     /// # Guarantee
     /// From then on every query claims what [`Sensitivity`](crate::privacy) asks of groups, and how
-    /// many units there are is not told.
+    /// many units there are is not stated.
     #[doc(hidden)]
     pub fn say_of_group(&mut self, said: u64) {
         match self {

@@ -1,4 +1,4 @@
-//! Where encoded cells are kept, and what is asked of them there.
+//! Where encoded cells are kept, and what can be computed there.
 
 use rayon::prelude::*;
 
@@ -17,10 +17,10 @@ use crate::{
 /// Blocks per chunk of a sample.
 const SAMPLE_BLOCKS: usize = 32;
 
-/// What passes cost, in visits of as many rows in memory.
+/// The costs of passes, in visits of as many rows in memory.
 #[derive(Clone, Copy)]
 pub struct Costs {
-    /// With fewer rows nothing is sought to be saved.
+    /// With fewer rows, saving passes is not tried.
     pub(super) fewest_rows: u64,
     /// Visiting all rows once.
     pub(super) pass: f64,

@@ -84,7 +84,7 @@ pub enum StudyError {
     /// Something else.
     #[error("the study is not understood{place}: {problem}")]
     Unreadable {
-        /// Where, as ` in line 3`; empty where nobody can say.
+        /// Where, as ` in line 3`; empty if that is not known.
         place: String,
         /// What is wrong.
         problem: String,

@@ -210,7 +210,7 @@ impl Context {
         check("cuCtxSetCurrent", unsafe { (self.driver.context_use)(self.context) })
     }
 
-    /// Bytes of memory that nobody uses.
+    /// Bytes of free memory.
     pub(super) fn free(&self) -> Result<u64, DeviceError> {
         self.enter()?;
         let (mut free, mut all) = (0, 0);
@@ -375,7 +375,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // An error here would be one of work that was done before, and was told then.
+        // An error here would be one of earlier work, which reported it.
         if self.context.enter().is_ok() {
             // SAFETY: the memory was taken in this context, and is freed once.
             let _ = unsafe { (self.context.driver.memory_free)(self.address) };

@@ -181,7 +181,7 @@ impl Store for OnCard {
         u64::MAX
     }
 
-    /// A pass costs so little that nothing is sought to be saved.
+    /// A pass costs so little that saving passes is not tried.
     fn costs(&self) -> Costs {
         Costs { fewest_rows: u64::MAX, ..Costs::HELD }
     }

@@ -22,8 +22,8 @@ const CLIPPED_FOR_LEAST_SQUARES: f64 = 0.05;
 /// The product of two errors, where the released second moments are off by what remains of their
 /// noise.
 pub(super) const UNEVEN: f64 = 1.25;
-/// A robust clip is this many times the one of least variance: wider bends less and costs nothing
-/// to speak of.
+/// A robust clip is this many times the one of least variance: a wider one biases the fit less and
+/// costs nothing to speak of.
 const WIDER: f64 = 1.5;
 /// A product of two Gaussian numbers has tails like `exp(-t)`: beyond `ln(n) / 2 + 2` they hold
 /// about `exp(-2) / sqrt(n)` of the mean, a seventh of what sampling adds to it.
