@@ -15,8 +15,8 @@
 //! Where persons are protected, the rows of one are in one block; where there are groups, a block
 //! is of one of them ([`Packer`]).
 //!
-//! Answers are as private as the rows: sums over a block, and rows themselves. Whoever carries them
-//! is trusted as this machine is.
+//! Answers are as private as the rows: sums over a block, and rows themselves. Those who carry them
+//! are trusted as this machine is.
 
 mod error;
 mod bytes;
@@ -71,7 +71,7 @@ pub trait Executor: Send + Sync {
 
 /// More rows than these say no more of what all are like.
 const MOST_SAMPLED: usize = 1 << 16;
-/// Undecided rows may take one part in so many of the memory.
+/// Undecided rows may take one `SPARE_SHARE`th of the memory.
 const SPARE_SHARE: u64 = 8;
 /// What a question costs, in visits of as many rows in memory. That is a guess: starting work on a
 /// cluster takes longer than the work itself.
@@ -90,13 +90,13 @@ struct Blocks {
     spare: u64,
 }
 
-/// Packed rows, ready for questions. They have so many coefficients, and the work on them may take
-/// so many bytes of memory here; three quarters of the machine's when nothing is said. Where units
-/// are persons, so many rows of each count.
+/// Packed rows, ready for questions. They have `features` coefficients, and the work on them may
+/// take `memory` bytes here: by default, three quarters of the machine's memory. Where units are
+/// persons, at most `rows_in_unit` rows of each count.
 ///
 /// # Errors
-/// When the blocks cannot be asked, are not of this version or of other columns, or hold no row; and
-/// when the rows of a person could take more memory than workers have for them.
+/// When the blocks cannot be asked, are not of this version or of other columns, or hold no row;
+/// and when the rows of a person could take more memory than workers have for them.
 pub fn open(
     executor: Arc<dyn Executor>,
     features: usize,
@@ -106,8 +106,8 @@ pub fn open(
     Ok(Blocks::open(executor, features, rows_in_unit, memory)?.encoded())
 }
 
-/// The same for the units of each of so many groups, and how many units there are in all, in a group
-/// or in none.
+/// The same for the units of each of several groups, and how many units there are in all, in a
+/// group or in none.
 ///
 /// # Errors
 /// The same.

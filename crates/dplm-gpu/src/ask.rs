@@ -275,7 +275,7 @@ impl OnCard {
 }
 
 impl Card {
-    /// Reads so many bytes as fast as they can be read, and says how many they were.
+    /// Reads about `bytes` bytes as fast as the card can, and returns how many it read.
     pub(crate) fn read_all(&self, bytes: usize) -> Result<usize, CardError> {
         let memory = Memory::take(&self.context, bytes)?;
         let buffers = &mut *self.buffers();

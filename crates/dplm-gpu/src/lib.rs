@@ -48,8 +48,8 @@ impl Gpu {
         self.0.name()
     }
 
-    /// Reads so many bytes of the GPU's memory as fast as they can be read, and says how many they
-    /// were, for measuring.
+    /// Reads about `bytes` bytes of the GPU's memory as fast as it can, and returns how many it
+    /// read, for measuring.
     ///
     /// # Errors
     /// When there is no room for them.

@@ -56,7 +56,7 @@ impl OnCard {
         Ok(taken)
     }
 
-    /// Room for so many blocks.
+    /// Room for `blocks` blocks.
     pub(crate) fn new(card: &Arc<Card>, features: usize, blocks: u64) -> Result<OnCard, CardError> {
         let bytes = blocks as usize * RowBlock::len_for(features) * size_of::<f32>();
         let cells = Memory::take(&card.context, bytes)?;
@@ -177,7 +177,7 @@ impl Store for OnCard {
         u64::MAX
     }
 
-    /// A pass costs so little that nothing is sought to be saved.
+    /// A pass costs so little that saving passes is not tried.
     fn costs(&self) -> Costs {
         Costs { fewest_rows: u64::MAX, ..Costs::HELD }
     }

@@ -282,8 +282,8 @@ impl CheckedFit {
         Ok(Data { method: Arc::clone(&self.method), rows })
     }
 
-    /// Rows that are kept elsewhere, those of each group by themselves or all together, of so many
-    /// units in a group or in none; `schema` is what the table declares.
+    /// Rows that are kept elsewhere, those of each group by themselves or all together. There
+    /// are `units` units, in a group or in none; `schema` is what the table declares.
     ///
     /// # Errors
     /// When columns are missing.

@@ -31,7 +31,7 @@ use crate::{
 pub struct GroupedDataset {
     by: By,
     groups: Vec<Dataset>,
-    /// How many cells of each column can be used, over all groups; none where rows were read on
+    /// How many cells of each column can be used, over all groups; `None` if rows were read on
     /// other machines.
     cells: Option<CellCounts>,
     /// How many units there are in all; public.
@@ -87,9 +87,9 @@ impl GroupedDataset {
         Ok(GroupedDataset { by: by.clone(), groups, cells, units, sizes })
     }
 
-    /// Rows that are kept elsewhere, those of each group by themselves, of so many units in a group
-    /// or in none; encoded there with the design of this formula and reading. `schema` is what the
-    /// table declares.
+    /// Rows that are kept elsewhere, those of each group by themselves, of `units` units, in a
+    /// group or in none; encoded there with the design of this formula and reading. `schema` is
+    /// what the table declares.
     ///
     /// # Errors
     /// As [`Dataset::elsewhere`]; and when the column that groups are by is in the model.
@@ -164,7 +164,7 @@ impl GroupedDataset {
         PreparedGroups::new(self, method, noise)
     }
 
-    /// Fits every group by the method asked for. Whoever calls keeps account of the budget; with a
+    /// Fits every group by the method asked for. The caller keeps account of the budget; with a
     /// ledger, use [`GroupedDataset::prepare`].
     ///
     /// # Guarantee

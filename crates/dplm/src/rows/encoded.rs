@@ -23,11 +23,12 @@ use crate::{
 pub struct Encoded {
     pub(super) store: Box<dyn Store>,
     pub(super) features: usize,
-    /// How many units there are: rows, or persons with at most so many rows.
+    /// How many units there are: rows, or persons.
     count: u64,
+    /// The most rows of a person; `None` if units are rows.
     rows_in_unit: Option<u32>,
-    /// Where these are the units of one of several groups, how many there are said to be: that is
-    /// public, and how many there are is not.
+    /// The public number of units, where these are the units of one of several groups: their true
+    /// number is not public.
     said: Option<u64>,
     /// Whether these rows are needed for one fit only.
     given_up: bool,
@@ -39,7 +40,7 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// So many units, each a row with so many coefficients.
+    /// `count` units, each a row with `features` coefficients.
     pub fn new(store: Box<dyn Store>, features: usize, count: u64) -> Encoded {
         let kernel = Kernel::best();
         Encoded {
@@ -67,7 +68,8 @@ impl Encoded {
         Ok(Encoded { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
     }
 
-    /// Says that the units are persons, each with at most so many rows, where a number is given.
+    /// Says that the units are persons, each with at most `rows_in_unit` rows, if a number is
+    /// given.
     pub fn of_persons(self, rows_in_unit: Option<u32>) -> Encoded {
         Encoded { rows_in_unit, ..self }
     }

@@ -1,12 +1,12 @@
-//! The door for crates that keep rows themselves: a [`Store`] on a graphics card (`dplm-gpu`) or on
-//! other machines (`dplm-cluster`).
+//! The only entry for crates that keep rows themselves: a [`Store`] on a graphics card (`dplm-gpu`)
+//! or on other machines (`dplm-cluster`).
 //!
-//! A store is trusted with the rows, as the memory is that they would lie in, and with its answers.
-//! A type cannot keep whoever holds a cell from printing it; what types keep is everything else.
+//! A store is trusted with the rows, as the memory that would otherwise hold them is, and with its
+//! answers. No type can keep code that holds a cell from printing it; types ensure everything else:
 //!
-//! - Whoever calls the library gets no number out of a store, of whichever crate: its answers are
-//!   [`Unclaimed`], which the library alone opens, to claim their sensitivity or to mark them as
-//!   not private. [`Encoded`] shows no store.
+//! - A program that calls the library gets no number out of a store, of any crate: its answers are
+//!   [`Unclaimed`], which only the library opens, to claim their sensitivity or to mark them as not
+//!   private. [`Encoded`] shows no store.
 //! - A store claims nothing: it says neither how far a unit moves its sums nor whose rows a unit
 //!   has. The claims are those of `rows/encoded.rs`, the same for all stores.
 //! - Rows that were read are handed to the one [`Accelerator`] that the program has installed, when
@@ -16,7 +16,7 @@
 //! library checks that they are as many as were asked for, and tests compare them, one by one and
 //! for both relations between neighbours, with those of rows in memory.
 //!
-//! `crates/dplm/tests/door.rs` names the files that come in by this door.
+//! `crates/dplm/tests/door.rs` names the files that use this entry.
 
 use std::sync::OnceLock;
 

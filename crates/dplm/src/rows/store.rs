@@ -1,4 +1,4 @@
-//! Where encoded cells are kept, and what is asked of them there.
+//! Where encoded cells are kept, and what can be computed there.
 
 use rayon::prelude::*;
 
@@ -17,10 +17,10 @@ use crate::{
 /// Blocks per chunk of a sample.
 const SAMPLE_BLOCKS: usize = 32;
 
-/// What passes cost, in visits of as many rows in memory.
+/// The costs of passes, in visits of as many rows in memory.
 #[derive(Clone, Copy)]
 pub struct Costs {
-    /// With fewer rows nothing is sought to be saved.
+    /// With fewer rows, saving passes is not tried.
     pub fewest_rows: u64,
     /// Visiting all rows once.
     pub pass: f64,
@@ -49,8 +49,8 @@ pub enum Place {
 /// # Guarantee
 /// Only the library opens it, and what it opens it seals again with a claim
 /// ([`Sensitive`](crate::privacy::Sensitive)) or marks
-/// ([`NotPrivate`](crate::privacy::NotPrivate)). So whoever gets hold of a store, of this crate or
-/// of another, learns nothing of its rows by asking it. An answer cannot be read:
+/// ([`NotPrivate`](crate::privacy::NotPrivate)). So code that holds a store, of this crate or of
+/// another, learns nothing about its rows by asking it. An answer cannot be read:
 ///
 /// ```compile_fail
 /// let answer = dplm::rows::engine::Unclaimed::new(vec![7i128]);
@@ -112,8 +112,8 @@ pub trait Store: Send + Sync {
     /// How many rows a pass visits: those that are data, and those that fill them up.
     fn rows(&self) -> u64;
 
-    /// About so many rows from all over, those of a person together, for a guess at what the rest
-    /// is like.
+    /// A sample of about this many rows from all over, those of a person together, for a guess at
+    /// what the rest is like.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -137,8 +137,8 @@ pub trait Store: Send + Sync {
     /// When rows cannot be read or kept.
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Store>, Error>;
 
-    /// The same rows re-encoded where they are, without bounds, and none left here; nothing where
-    /// that cannot be done.
+    /// The same rows re-encoded where they are, without bounds, and none left here; `None` if that
+    /// cannot be done.
     fn whitened_in_place(&mut self, _: &Whitening) -> Option<Box<dyn Store>> {
         None
     }
@@ -279,7 +279,7 @@ impl Chunks {
         self.chunks.iter().map(|chunk| (chunk.cells.len() / (self.features + 1)) as u64).sum()
     }
 
-    /// About so many rows from all over, those of a person together.
+    /// About `rows` rows from all over, those of a person together.
     pub fn some(&self, rows: usize) -> Chunks {
         let pieces = || self.chunks.iter().map(Chunk::piece);
         let of_rows = || pieces().filter(|piece| !piece.is_grouped());
