@@ -14,9 +14,6 @@ use std::{
 /// The environment variable that names the folder of temporary files.
 pub(crate) const TEMPORARY_FOLDER: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// The file name of NVIDIA's driver.
-pub(crate) const GPU_DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
-
 /// What changes when a file is written or another takes its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileState {
