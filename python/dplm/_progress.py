@@ -10,7 +10,7 @@ _WIDTH = 40
 
 
 class Bar:
-    """Draws on standard error where somebody looks at it, and takes itself away at the end: a log stays as it is."""
+    """Draws on the standard error of a terminal or a notebook, and takes itself away at the end: a log stays as it is."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

@@ -35,7 +35,7 @@ const WIDTH: f64 = 480.0;
 /// About the size of words, for what is set above or below a line.
 const WORDS: f64 = 10.0;
 
-/// What whoever publishes a page says of it: public text.
+/// What its publisher says of a page: public text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cover {
     /// Its title; the formula where there is none.
@@ -332,7 +332,7 @@ fn method(fit: &Fit) -> String {
         Some(_) => ("rows shortened to", "second moment (whitened units)"),
     };
     format!(
-        "<p>dplm {}, method <code>{}</code>: {steps}{of} {}, noise of standard deviation {} in each {noisy}. Every number on this page is public or was released with noise. Whoever holds the data can make \
+        "<p>dplm {}, method <code>{}</code>: {steps}{of} {}, noise of standard deviation {} in each {noisy}. Every number on this page is public or was released with noise. Anyone who holds the data can make \
          such a page again, with other noise, and spends its budget again:</p>\n<pre><code>{}</code></pre>\n",
         env!("CARGO_PKG_VERSION"),
         summary.name,
