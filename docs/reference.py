@@ -115,7 +115,8 @@ def doc(node: Function | ast.ClassDef) -> str:
 
 
 def members(node: ast.ClassDef, place: str) -> list[Function]:
-    """The public methods and properties of a class, of overloads the last, and those of its bases in the package."""
+    """The public methods and properties of a class, of overloads the last, and those of its bases
+    in the package."""
     found = {one.name: one for one in node.body if isinstance(one, Function) and not one.name.startswith("_")}
     for base in node.bases:
         name = ast.unparse(base.value if isinstance(base, ast.Subscript) else base)

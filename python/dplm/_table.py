@@ -54,7 +54,8 @@ def table(
     results
         A fit, the fits of groups, a study, or several of them.
     to
-        `"latex"` (with the package booktabs), `"markdown"`, `"html"`, `"csv"` or `"docx"`; or `"svg"`, a picture of the intervals.
+        `"latex"` (with the package booktabs), `"markdown"`, `"html"`, `"csv"` or `"docx"`; or
+        `"svg"`, a picture of the intervals.
     path
         A file that the table is also written to; `"docx"` needs one.
     names

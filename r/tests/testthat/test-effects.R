@@ -3,7 +3,8 @@
 rows <- data.frame(x = rep(0:9, 400), g = c("a", "b"))
 rows$y <- 2 * rows$x + (rows$g == "b") + (seq_len(4000) * 7919) %% 13 / 2
 
-# Other packages look up the data of a call and compute with them in the clear; a call made by do.call holds the rows themselves.
+# Other packages look up the data of a call and compute with them in the clear; a call made by
+# do.call holds the rows themselves.
 test_that("no fit says where its rows are, or holds them", {
   fitted <- list(
     do.call(dplm, list("y[-5..25] ~ x[0..10]", rows, rho = 0.5)),

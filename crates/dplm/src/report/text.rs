@@ -11,7 +11,7 @@ use crate::{
     warning::{LeftOut, listed},
 };
 
-/// How many characters a line of a sentence has at most.
+/// The most characters in a line of a sentence.
 pub(super) const WIDTH: usize = 100;
 
 /// The summary of a fit.
@@ -117,8 +117,8 @@ pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
     })
 }
 
-/// Rows of cells in columns, the first aligned on the left and the others on the right, with so
-/// many spaces before and between.
+/// Rows of cells in columns, the first aligned on the left and the others on the right, with
+/// `spaces` spaces before and between.
 pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
     let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -394,7 +394,7 @@ pub(super) fn promise(guarantee: &Guarantee) -> String {
         Conversion::Exact => ("", ""),
         Conversion::Simple | Conversion::Cks => ("", ", by a conversion that holds for every zCDP mechanism,"),
         Conversion::Tested => (
-            " except for half of delta, with which a test may fail to protect",
+            ", except for half of delta, with which a test may fail to protect",
             ", by a conversion that holds for every such mechanism,",
         ),
     };
@@ -471,7 +471,7 @@ fn warnings(fit: &Fit) -> String {
     if lines.is_empty() { lines } else { format!("Notes\n{lines}") }
 }
 
-/// The warnings, without what is said below the table already.
+/// The warnings, except those that the lines below the table state already.
 pub(super) fn notes(fit: &Fit) -> impl Iterator<Item = String> {
     let is_new = |warning: &&Warning| !matches!(warning, Warning::LeftOut { .. });
     fit.warnings.iter().filter(is_new).map(ToString::to_string)

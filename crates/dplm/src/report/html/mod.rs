@@ -35,7 +35,7 @@ const WIDTH: f64 = 480.0;
 /// About the size of words, for what is set above or below a line.
 const WORDS: f64 = 10.0;
 
-/// What its publisher says of a page: public text.
+/// What the publisher of a page says of it: public text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cover {
     /// Its title; the formula where there is none.
@@ -314,7 +314,7 @@ fn all_notes(fit: &Fit) -> String {
     list(notes(fit).map(|note| escaped(&capitalised(&note))))
 }
 
-/// A list of pieces of HTML; nothing where there are none.
+/// A list of pieces of HTML; empty if there are none.
 fn list(items: impl Iterator<Item = String>) -> String {
     let items: String = items.map(|item| format!("<li>{item}</li>\n")).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }

@@ -69,7 +69,7 @@ fn found(column: &Column, name: &str) -> Option<Found> {
     Some(Found { estimate: one.estimate?, ends: one.precision.as_ref().map(|found| (found.low, found.high)) })
 }
 
-/// What each result is called; nothing where there is one without a name.
+/// What each result is called; empty if there is one result, without a name.
 fn legend(columns: &[Column], options: &TableOptions) -> Vec<String> {
     let named = columns_named(columns, options);
     let called = |(place, name): (usize, String)| {
