@@ -21,9 +21,10 @@ use dplm::{
     lattice::{ClippedOuter, Ladder, Lattice, Outer},
     privacy::{Neighbours, Rho},
     report::to_json,
-    rows::{Answering, BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, pack, sealed},
+    rows::{Encoded, Forecast, Rows},
     table::{Block, Cells, ReadOptions, Source},
 };
+use dplm_cluster::{Answering, BlockId, Executor, Packer, RemoteError, answer, open, pack, sealed};
 use dplm_ledger::Ledger;
 
 /// A cell that no message may hold; the tables of the corpus are full of it.
@@ -133,8 +134,8 @@ pub fn remote(data: &[u8]) {
     let _ = answer(&bytes, &known[1]);
     // A question to persons, whatever the block.
     let _ = known.last_chunk().map(|[question, _]| answer(&bytes, question));
-    let _ = RemoteRows::open_groups(Arc::new(Travel::answering(bytes.clone())), 3, 2, Some(3), None);
-    let _ = RemoteRows::open(Arc::new(Travel::answering(bytes)), 3, None);
+    let _ = dplm_cluster::open_groups(Arc::new(Travel::answering(bytes.clone())), 3, 2, Some(3), None);
+    let _ = open(Arc::new(Travel::answering(bytes)), 3, None, None);
 }
 
 thread_local! {
@@ -180,7 +181,7 @@ impl Travel {
         };
         source.for_each_block(design.columns(), &ReadOptions::default(), each).expect("a table");
         let (block, travel) = (travel.block.clone(), Arc::new(travel));
-        let mut rows = RemoteRows::open(travel.clone(), 3, None).expect("a sound block");
+        let mut rows = open(travel.clone(), 3, None, None).expect("a sound block");
         ask_everything(&mut rows);
         let kept = travel.kept.lock().expect("no panic").clone();
         // New bytes come last: inputs of the corpus say by number which they change.
@@ -201,14 +202,14 @@ impl Travel {
         source.for_each_block(&columns, &ReadOptions::default(), each).expect("a table");
         let blocks: Vec<Vec<u8>> = packer.finish().into_iter().map(|block| block.bytes).collect();
         let travel = Arc::new(Travel { block: blocks[0].clone(), ..Travel::default() });
-        let mut rows = RemoteRows::open_persons(travel.clone(), 3, 3, None).expect("a sound block");
+        let mut rows = open(travel.clone(), 3, Some(3), None).expect("a sound block");
         ask_everything(&mut rows);
         let kept = travel.kept.lock().expect("no panic").clone();
         blocks.into_iter().chain(kept).collect()
     }
 }
 
-fn ask_everything(rows: &mut RemoteRows) {
+fn ask_everything(rows: &mut Encoded) {
     let (relation, matrix) = (Neighbours::ReplaceOne, Outer::Shrunk { radius: 1 << 13 });
     let lattice = Lattice::plan(90, 3, 2.0, 1.0).expect("few rows");
     let (theta, theta_unit) = (&lattice.theta(&[0.1; 3]), lattice.theta_unit());

@@ -46,5 +46,5 @@ pub use error::LedgerError;
 pub use kept::{Finding, Kept};
 pub use mandatory::mandatory_ledger;
 pub use page::to_html;
-pub use pay::{PaidError, Pay, Payer, RowsFrom, Tally, Watch, paid_fit};
+pub use pay::{OpenRows, PaidError, Pay, Payer, RowsFrom, Tally, Watch, paid_fit};
 pub use store::{Ledger, Verdict};

@@ -46,6 +46,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::keep_panics_quiet();
+        dplm_gpu::install();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

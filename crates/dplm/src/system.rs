@@ -10,9 +10,6 @@ use std::{fs::File, io};
 /// The environment variable that names the folder of temporary files.
 pub(crate) const TEMPORARY_FOLDER: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// The file name of NVIDIA's driver.
-pub(crate) const GPU_DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
-
 /// The free bytes on the file's disk, if they are fewer than `more`.
 ///
 /// # Errors

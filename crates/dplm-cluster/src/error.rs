@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dplm::{Error, ErrorKind, rows::EngineError};
+
 /// Why rows on other machines cannot be asked. Names blocks and versions, never anything of what a
 /// block holds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -82,6 +84,16 @@ pub enum RemoteError {
         "rows on a cluster are not shown or rearranged on this machine: use the rows where they are, or a part of them here"
     )]
     NotHere,
+}
+
+impl From<RemoteError> for Error {
+    fn from(error: RemoteError) -> Error {
+        let kind = match error {
+            RemoteError::WidePersons { .. } => ErrorKind::Request,
+            _ => ErrorKind::Data,
+        };
+        EngineError::new(kind, error).into()
+    }
 }
 
 /// The number of a block: the part of the data it was packed from, and its place there.

@@ -1,13 +1,13 @@
 use faer::Mat;
 use proptest::{collection::vec, prelude::*};
 
-use super::{
+use crate::{
     BlockId, RemoteError,
     bytes::{Kind, Reader, Writer, sealed},
     pack::{NO_GROUP, Unpacked, read_rows, write_rows},
     question::{Ask, Of, Question, Setting, written},
 };
-use crate::lattice::{BLOCK_ROWS, Clip, RowBlock, Whitening};
+use dplm::lattice::{BLOCK_ROWS, Clip, RowBlock, Whitening};
 
 /// Cells of columns of several ranges: constants, categories, numbers, and the ends of the lattice.
 fn cells() -> impl Strategy<Value = (usize, usize, Vec<f32>)> {

@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::DeviceError;
+use crate::CardError;
 
 type Code = c_int;
 type Handle = *mut c_void;
@@ -27,13 +27,13 @@ macro_rules! functions {
         }
 
         impl Driver {
-            fn load() -> Result<Driver, DeviceError> {
-                let library = library::open().ok_or(DeviceError::NoDriver)?;
+            fn load() -> Result<Driver, CardError> {
+                let library = library::open().ok_or(CardError::NoDriver)?;
                 // SAFETY: the signatures are those of the driver's header `cuda.h`, which a name
                 // with its version stands for.
                 Ok(Driver {
                     $($name: unsafe {
-                        std::mem::transmute::<Handle, unsafe extern "system" fn($($argument),*) -> Code>(library::symbol(library, $symbol).ok_or(DeviceError::OldDriver)?)
+                        std::mem::transmute::<Handle, unsafe extern "system" fn($($argument),*) -> Code>(library::symbol(library, $symbol).ok_or(CardError::OldDriver)?)
                     },)+
                 })
             }
@@ -73,13 +73,13 @@ functions! {
 mod library {
     use super::{CStr, Handle};
 
-    pub(super) fn open() -> Option<Handle> {
+    pub(crate) fn open() -> Option<Handle> {
         // SAFETY: the name is a C string, and the library is never closed.
         let library = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) };
         (!library.is_null()).then_some(library)
     }
 
-    pub(super) fn symbol(library: Handle, name: &CStr) -> Option<Handle> {
+    pub(crate) fn symbol(library: Handle, name: &CStr) -> Option<Handle> {
         // SAFETY: the library is open, and the name is a C string.
         let found = unsafe { libc::dlsym(library, name.as_ptr()) };
         (!found.is_null()).then_some(found)
@@ -101,21 +101,21 @@ mod library {
         fn GetProcAddress(library: Handle, name: *const c_char) -> Handle;
     }
 
-    pub(super) fn open() -> Option<Handle> {
+    pub(crate) fn open() -> Option<Handle> {
         // SAFETY: the name is a C string, and the library is never closed.
         let library = unsafe { LoadLibraryExA(c"nvcuda.dll".as_ptr(), null_mut(), SYSTEM_FOLDER) };
         (!library.is_null()).then_some(library)
     }
 
-    pub(super) fn symbol(library: Handle, name: &CStr) -> Option<Handle> {
+    pub(crate) fn symbol(library: Handle, name: &CStr) -> Option<Handle> {
         // SAFETY: the library is open, and the name is a C string.
         let found = unsafe { GetProcAddress(library, name.as_ptr()) };
         (!found.is_null()).then_some(found)
     }
 }
 
-fn driver() -> Result<&'static Driver, DeviceError> {
-    static DRIVER: OnceLock<Result<Driver, DeviceError>> = OnceLock::new();
+fn driver() -> Result<&'static Driver, CardError> {
+    static DRIVER: OnceLock<Result<Driver, CardError>> = OnceLock::new();
     DRIVER.get_or_init(Driver::load).as_ref().map_err(Clone::clone)
 }
 
@@ -123,34 +123,34 @@ const OUT_OF_MEMORY: Code = 2;
 const NO_DEVICE: Code = 100;
 const UNSUPPORTED_PTX: Code = 222;
 
-fn check(call: &'static str, code: Code) -> Result<(), DeviceError> {
+fn check(call: &'static str, code: Code) -> Result<(), CardError> {
     match code {
         0 => Ok(()),
-        OUT_OF_MEMORY => Err(DeviceError::OutOfMemory),
-        NO_DEVICE => Err(DeviceError::NoCard),
-        UNSUPPORTED_PTX => Err(DeviceError::OldDriver),
-        code => Err(DeviceError::Failed { call, code }),
+        OUT_OF_MEMORY => Err(CardError::OutOfMemory),
+        NO_DEVICE => Err(CardError::NoCard),
+        UNSUPPORTED_PTX => Err(CardError::OldDriver),
+        code => Err(CardError::Failed { call, code }),
     }
 }
 
 /// What a card has.
 #[derive(Clone, Debug)]
-pub(super) struct Traits {
-    pub(super) name: String,
+pub(crate) struct Traits {
+    pub(crate) name: String,
     /// The compute capability: 8 for Ampere, 9 for Hopper.
-    pub(super) capability: i32,
-    pub(super) multiprocessors: u32,
+    pub(crate) capability: i32,
+    pub(crate) multiprocessors: u32,
     /// Bytes of shared memory that a block of threads can have.
-    pub(super) shared: usize,
+    pub(crate) shared: usize,
 }
 
 /// The first card, and two queues of work on it.
-pub(super) struct Context {
+pub(crate) struct Context {
     driver: &'static Driver,
     device: c_int,
     context: Handle,
     streams: [Handle; 2],
-    pub(super) traits: Traits,
+    pub(crate) traits: Traits,
 }
 
 // SAFETY: the driver's handles may be used from any thread; a context is made current on the thread
@@ -161,7 +161,7 @@ unsafe impl Sync for Context {}
 
 /// Which queue; work of one is done in order.
 #[derive(Clone, Copy)]
-pub(super) struct Queue(pub(super) usize);
+pub(crate) struct Queue(pub(crate) usize);
 
 const MULTIPROCESSORS: c_int = 16;
 const CAPABILITY: c_int = 75;
@@ -169,7 +169,7 @@ const SHARED: c_int = 97;
 const MOST_DYNAMIC_SHARED: c_int = 8;
 
 impl Context {
-    pub(super) fn open() -> Result<Arc<Context>, DeviceError> {
+    pub(crate) fn open() -> Result<Arc<Context>, CardError> {
         let driver = driver()?;
         let (mut count, mut device, mut context, mut name) = (0, 0, null_mut(), [0u8; 128]);
         let mut streams = [null_mut(); 2];
@@ -179,7 +179,7 @@ impl Context {
             check("cuInit", (driver.init)(0))?;
             check("cuDeviceGetCount", (driver.device_count)(&raw mut count))?;
             if count == 0 {
-                return Err(DeviceError::NoCard);
+                return Err(CardError::NoCard);
             }
             check("cuDeviceGet", (driver.device_get)(&raw mut device, 0))?;
             check("cuDeviceGetName", (driver.device_name)(name.as_mut_ptr().cast(), name.len() as c_int, device))?;
@@ -205,13 +205,13 @@ impl Context {
         Ok(Arc::new(Context { driver, device, context, streams, traits }))
     }
 
-    fn enter(&self) -> Result<(), DeviceError> {
+    fn enter(&self) -> Result<(), CardError> {
         // SAFETY: the context is kept until this value is dropped.
         check("cuCtxSetCurrent", unsafe { (self.driver.context_use)(self.context) })
     }
 
     /// Bytes of free memory.
-    pub(super) fn free(&self) -> Result<u64, DeviceError> {
+    pub(crate) fn free(&self) -> Result<u64, CardError> {
         self.enter()?;
         let (mut free, mut all) = (0, 0);
         // SAFETY: the call writes two numbers.
@@ -220,14 +220,14 @@ impl Context {
     }
 
     /// Waits until all work of a queue is done.
-    pub(super) fn wait(&self, queue: Queue) -> Result<(), DeviceError> {
+    pub(crate) fn wait(&self, queue: Queue) -> Result<(), CardError> {
         self.enter()?;
         // SAFETY: the stream is the context's.
         check("cuStreamSynchronize", unsafe { (self.driver.stream_wait)(self.streams[queue.0]) })
     }
 
     /// The function of a module that has no other, in the language of the driver.
-    pub(super) fn compile(&self, text: &CStr, name: &CStr, shared: usize) -> Result<Function, DeviceError> {
+    pub(crate) fn compile(&self, text: &CStr, name: &CStr, shared: usize) -> Result<Function, CardError> {
         self.enter()?;
         let (mut module, mut function) = (null_mut(), null_mut());
         // SAFETY: text and name are C strings; modules stay until the context is gone.
@@ -243,7 +243,7 @@ impl Context {
     }
 
     /// Runs a kernel. Each argument is given as words, as many as the kernel declares for it.
-    pub(super) fn run(&self, function: &Function, shape: Shape, arguments: &[&[u64]]) -> Result<(), DeviceError> {
+    pub(crate) fn run(&self, function: &Function, shape: Shape, arguments: &[&[u64]]) -> Result<(), CardError> {
         self.enter()?;
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(|words| words.as_ptr().cast_mut().cast()).collect();
         let Shape { blocks: (x, y), threads, shared } = shape;
@@ -276,7 +276,7 @@ impl Drop for Context {
 }
 
 /// A kernel that is ready to run.
-pub(super) struct Function(Handle);
+pub(crate) struct Function(Handle);
 
 // SAFETY: the driver's handles may be used from any thread.
 unsafe impl Send for Function {}
@@ -285,17 +285,17 @@ unsafe impl Sync for Function {}
 
 /// How many blocks of threads, of how many threads and with how many bytes of shared memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) blocks: (u32, u32),
-    pub(super) threads: u32,
-    pub(super) shared: usize,
+pub(crate) struct Shape {
+    pub(crate) blocks: (u32, u32),
+    pub(crate) threads: u32,
+    pub(crate) shared: usize,
 }
 
 /// Numbers that are the same bytes on both sides.
 ///
 /// # Safety
 /// Any bytes must be a value.
-pub(super) unsafe trait Plain: Copy + Default {}
+pub(crate) unsafe trait Plain: Copy + Default {}
 // SAFETY: any bytes are a number.
 unsafe impl Plain for f32 {}
 // SAFETY: any bytes are a number.
@@ -304,14 +304,14 @@ unsafe impl Plain for f64 {}
 unsafe impl Plain for u64 {}
 
 /// Memory of the card.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     context: Arc<Context>,
     address: Address,
     bytes: usize,
 }
 
 impl Memory {
-    pub(super) fn take(context: &Arc<Context>, bytes: usize) -> Result<Memory, DeviceError> {
+    pub(crate) fn take(context: &Arc<Context>, bytes: usize) -> Result<Memory, CardError> {
         context.enter()?;
         let mut address = 0;
         // SAFETY: the call writes one address.
@@ -319,17 +319,17 @@ impl Memory {
         Ok(Memory { context: context.clone(), address, bytes })
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The address `offset` bytes after the start, as an argument.
-    pub(super) fn at(&self, offset: usize) -> u64 {
+    pub(crate) fn at(&self, offset: usize) -> u64 {
         assert!(offset <= self.bytes, "an address inside");
         self.address + offset as u64
     }
 
-    pub(super) fn clear(&self, bytes: usize) -> Result<(), DeviceError> {
+    pub(crate) fn clear(&self, bytes: usize) -> Result<(), CardError> {
         assert!(bytes <= self.bytes, "bytes inside");
         self.context.enter()?;
         // SAFETY: the bytes are this memory's.
@@ -339,13 +339,13 @@ impl Memory {
 
     /// Begins to copy the first numbers of a buffer here; it must be left alone until the queue is
     /// waited for, which what borrows it mutably does.
-    pub(super) fn fill<T: Plain>(
+    pub(crate) fn fill<T: Plain>(
         &self,
         offset: usize,
         from: &Pinned<T>,
         length: usize,
         queue: Queue,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<(), CardError> {
         let bytes = length * size_of::<T>();
         assert!(length <= from.length && offset + bytes <= self.bytes, "numbers of both sides");
         self.context.enter()?;
@@ -358,7 +358,7 @@ impl Memory {
     }
 
     /// Copies numbers from here, after the work of the first queue.
-    pub(super) fn read<T: Plain>(&self, offset: usize, to: &mut Pinned<T>, length: usize) -> Result<(), DeviceError> {
+    pub(crate) fn read<T: Plain>(&self, offset: usize, to: &mut Pinned<T>, length: usize) -> Result<(), CardError> {
         let bytes = length * size_of::<T>();
         assert!(length <= to.length && offset + bytes <= self.bytes, "numbers of both sides");
         self.context.enter()?;
@@ -384,7 +384,7 @@ impl Drop for Memory {
 }
 
 /// Page-locked memory of this machine, which the card copies from and to by itself.
-pub(super) struct Pinned<T> {
+pub(crate) struct Pinned<T> {
     context: Arc<Context>,
     start: *mut T,
     length: usize,
@@ -394,7 +394,7 @@ pub(super) struct Pinned<T> {
 unsafe impl<T: Send> Send for Pinned<T> {}
 
 impl<T: Plain> Pinned<T> {
-    pub(super) fn take(context: &Arc<Context>, length: usize) -> Result<Pinned<T>, DeviceError> {
+    pub(crate) fn take(context: &Arc<Context>, length: usize) -> Result<Pinned<T>, CardError> {
         context.enter()?;
         let mut start = null_mut();
         let bytes = length.max(1) * size_of::<T>();
@@ -406,13 +406,13 @@ impl<T: Plain> Pinned<T> {
         Ok(Pinned { context: context.clone(), start, length })
     }
 
-    pub(super) fn numbers(&self) -> &[T] {
+    pub(crate) fn numbers(&self) -> &[T] {
         // SAFETY: there are `length` numbers.
         unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 
     /// To write to, once a queue that may still copy from here is done.
-    pub(super) fn numbers_mut(&mut self, queue: Queue) -> Result<&mut [T], DeviceError> {
+    pub(crate) fn numbers_mut(&mut self, queue: Queue) -> Result<&mut [T], CardError> {
         self.context.wait(queue)?;
         // SAFETY: there are `length` numbers, and nothing else uses them.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start, self.length) })

@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{
-    DeviceError,
+use crate::{
+    CardError,
     driver::{Context, Function, Memory, Pinned, Queue, Shape},
     kernels::{ROWS, STEP, StepPlan, only},
 };
@@ -21,8 +21,8 @@ const THREADS: u32 = 256;
 const PER_MULTIPROCESSOR: u32 = 8;
 
 /// The first NVIDIA GPU of this machine.
-pub struct Card {
-    pub(super) context: Arc<Context>,
+pub(crate) struct Card {
+    pub(crate) context: Arc<Context>,
     functions: Mutex<HashMap<String, Arc<Function>>>,
     /// What a question needs beside the rows. Questions are answered one after the other.
     buffers: Mutex<Buffers>,
@@ -30,7 +30,7 @@ pub struct Card {
 
 /// Memory that is used again by every question.
 #[derive(Default)]
-pub(super) struct Buffers {
+pub(crate) struct Buffers {
     given: Option<(Memory, Pinned<u64>)>,
     sums: Option<(Memory, Pinned<u64>)>,
     areas: Option<Memory>,
@@ -38,7 +38,7 @@ pub(super) struct Buffers {
 }
 
 /// A kernel's share of the machine.
-pub(super) enum Spread {
+pub(crate) enum Spread {
     /// Every warp works by itself.
     Warps,
     /// `each` blocks of `threads` threads for each multiprocessor, with `second` blocks in the
@@ -48,37 +48,34 @@ pub(super) enum Spread {
 
 impl Card {
     /// Finds the card and makes it ready.
-    ///
-    /// # Errors
-    /// When there is no driver or no card, or either is too old.
-    pub fn open() -> Result<Arc<Card>, DeviceError> {
+    pub(crate) fn open() -> Result<Arc<Card>, CardError> {
         let context = Context::open()?;
         if context.traits.capability < OLDEST {
-            return Err(DeviceError::OldCard { name: context.traits.name.clone() });
+            return Err(CardError::OldCard { name: context.traits.name.clone() });
         }
         Ok(Arc::new(Card { context, functions: Mutex::default(), buffers: Mutex::default() }))
     }
 
     /// What the card is called.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.context.traits.name
     }
 
     /// How a step over rows of this many columns is run in one reading; `None` if the card cannot.
-    pub(super) fn step_plan(&self, columns: usize, halves: bool) -> Option<StepPlan> {
+    pub(crate) fn step_plan(&self, columns: usize, halves: bool) -> Option<StepPlan> {
         let traits = &self.context.traits;
         (traits.capability >= BULK_COPIES).then(|| StepPlan::new(columns, halves, traits.shared))?
     }
 
-    pub(super) fn multiprocessors(&self) -> u32 {
+    pub(crate) fn multiprocessors(&self) -> u32 {
         self.context.traits.multiprocessors
     }
 
-    pub(super) fn buffers(&self) -> MutexGuard<'_, Buffers> {
+    pub(crate) fn buffers(&self) -> MutexGuard<'_, Buffers> {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn function(&self, module: &str, kernel: &str, shared: usize) -> Result<Arc<Function>, DeviceError> {
+    fn function(&self, module: &str, kernel: &str, shared: usize) -> Result<Arc<Function>, CardError> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = functions.get(kernel) {
             return Ok(function.clone());
@@ -90,13 +87,13 @@ impl Card {
     }
 
     /// Runs a kernel for questions about rows.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         kernel: &str,
         spread: &Spread,
         shared: usize,
         arguments: &[&[u64]],
-    ) -> Result<(), DeviceError> {
+    ) -> Result<(), CardError> {
         let function = self.function(ROWS, kernel, 0)?;
         let all = self.multiprocessors();
         let shape = match *spread {
@@ -107,7 +104,7 @@ impl Card {
     }
 
     /// Runs the step.
-    pub(super) fn run_step(&self, plan: &StepPlan, job: &[u64]) -> Result<(), DeviceError> {
+    pub(crate) fn run_step(&self, plan: &StepPlan, job: &[u64]) -> Result<(), CardError> {
         // The same kernel serves other widths, with more shared memory.
         let function = self.function(STEP, &plan.kernel, self.context.traits.shared)?;
         let shape = Shape { blocks: (self.multiprocessors(), 1), threads: plan.threads as u32, shared: plan.shared };
@@ -117,7 +114,7 @@ impl Card {
 
 impl Buffers {
     /// Brings words to the card; gives where they are.
-    pub(super) fn give(&mut self, card: &Card, words: impl ExactSizeIterator<Item = u64>) -> Result<u64, DeviceError> {
+    pub(crate) fn give(&mut self, card: &Card, words: impl ExactSizeIterator<Item = u64>) -> Result<u64, CardError> {
         let (length, context) = (words.len(), &card.context);
         let bytes = length * size_of::<u64>();
         if self.given.as_ref().is_none_or(|(memory, _)| memory.bytes() < bytes) {
@@ -130,7 +127,7 @@ impl Buffers {
     }
 
     /// Makes room for `length` sums, zero at first, and returns its address.
-    pub(super) fn sums(&mut self, card: &Card, length: usize) -> Result<u64, DeviceError> {
+    pub(crate) fn sums(&mut self, card: &Card, length: usize) -> Result<u64, CardError> {
         let (bytes, context) = (length * size_of::<u64>(), &card.context);
         if self.sums.as_ref().is_none_or(|(memory, _)| memory.bytes() < bytes) {
             self.sums = Some((Memory::take(context, bytes)?, Pinned::take(context, length)?));
@@ -141,14 +138,14 @@ impl Buffers {
     }
 
     /// What the sums are when all work is done.
-    pub(super) fn summed(&mut self, length: usize) -> Result<&[u64], DeviceError> {
+    pub(crate) fn summed(&mut self, length: usize) -> Result<&[u64], CardError> {
         let (memory, pinned) = self.sums.as_mut().expect("sums were asked for");
         memory.read(0, pinned, length)?;
         Ok(&pinned.numbers()[..length])
     }
 
     /// Zeros that kernels leave as they found them; gives where they are.
-    pub(super) fn areas(&mut self, card: &Card, length: usize) -> Result<u64, DeviceError> {
+    pub(crate) fn areas(&mut self, card: &Card, length: usize) -> Result<u64, CardError> {
         let bytes = length * size_of::<u64>();
         if self.areas.as_ref().is_none_or(|memory| memory.bytes() < bytes) {
             let memory = Memory::take(&card.context, bytes)?;
@@ -159,13 +156,13 @@ impl Buffers {
     }
 
     /// Cells of the card, copied to this machine.
-    pub(super) fn copied(
+    pub(crate) fn copied(
         &mut self,
         card: &Card,
         from: &Memory,
         offset: usize,
         length: usize,
-    ) -> Result<&[f32], DeviceError> {
+    ) -> Result<&[f32], CardError> {
         if self.copied.as_ref().is_none_or(|copied| copied.numbers().len() < length) {
             self.copied = Some(Pinned::take(&card.context, length)?);
         }

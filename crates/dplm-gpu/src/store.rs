@@ -2,28 +2,24 @@
 
 use std::{ops::Range, sync::Arc};
 
-use rayon::prelude::*;
-
-use super::{
-    Card, DeviceError,
-    driver::{Memory, Pinned, Queue},
-};
-use crate::{
+use dplm::{
     Error,
     lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, Whitening},
     rows::{
-        Engine, Rows,
-        held::{CHUNK_BLOCKS, Chunk, Chunks, Held, Piece, evenly, stride},
-        person::Grouping,
-        query::Query,
-        region::{Sorted, Sorting},
-        store::{Costs, Store},
+        DeviceError,
+        engine::{
+            CHUNK_BLOCKS, Chunk, Chunks, Costs, Grouping, Held, Piece, Query, Shown, Sorted, Sorting, Store, Unclaimed,
+            evenly, stride,
+        },
     },
 };
+use rayon::prelude::*;
 
-/// Rows in the memory of a card.
-pub type DeviceRows = Engine<OnCard>;
-
+use crate::{
+    CardError,
+    card::Card,
+    driver::{Memory, Pinned, Queue},
+};
 /// Cells that are copied to the card at a time, from one buffer while another is filled.
 const STAGE: usize = 1 << 22;
 /// Cells that one thread copies at a time.
@@ -34,38 +30,34 @@ const COPIES: u64 = 3;
 const BESIDE: u64 = 1 << 29;
 
 /// Blocks of rows in the memory of a card.
-pub struct OnCard {
-    pub(super) card: Arc<Card>,
-    pub(super) features: usize,
-    pub(super) blocks: u64,
-    pub(super) cells: Memory,
+pub(crate) struct OnCard {
+    pub(crate) card: Arc<Card>,
+    pub(crate) features: usize,
+    pub(crate) blocks: u64,
+    pub(crate) cells: Memory,
     /// The bound of each row, once there is a clip.
-    pub(super) bounds: Option<Memory>,
-}
-
-impl<S: Store + 'static> Engine<S> {
-    /// The same rows on a card.
-    pub(in crate::rows) fn on_card(&self, card: &Arc<Card>) -> Result<DeviceRows, Error> {
-        let (features, count) = (self.features(), self.true_count());
-        let blocks = count.div_ceil(BLOCK_ROWS as u64);
-        check_space(card, blocks, features)?;
-        let rows = OnCard::new(card, features, blocks)?;
-        rows.fill(|put| self.store.for_each_piece(put))?;
-        Ok(Engine::new(rows, features, count))
-    }
+    pub(crate) bounds: Option<Memory>,
 }
 
 /// Refuses rows for which memory could run out later, when a budget is spent already. How many
 /// there are is public.
-fn check_space(card: &Card, blocks: u64, features: usize) -> Result<(), DeviceError> {
+fn check_space(card: &Card, blocks: u64, features: usize) -> Result<(), CardError> {
     let rows = blocks * (RowBlock::len_for(features) + BLOCK_ROWS) as u64 * size_of::<f32>() as u64;
     let (needed, free) = (COPIES * rows + BESIDE, card.context.free()?);
-    if needed > free { Err(DeviceError::TooLarge { needed, free }) } else { Ok(()) }
+    if needed > free { Err(CardError::TooLarge { needed, free }) } else { Ok(()) }
 }
 
 impl OnCard {
+    /// The same rows on a card.
+    pub(crate) fn take(card: &Arc<Card>, rows: &Shown<'_>) -> Result<OnCard, Error> {
+        check_space(card, rows.blocks(), rows.features())?;
+        let taken = OnCard::new(card, rows.features(), rows.blocks())?;
+        taken.fill(|put| rows.for_each_piece(put))?;
+        Ok(taken)
+    }
+
     /// Room for `blocks` blocks.
-    pub(super) fn new(card: &Arc<Card>, features: usize, blocks: u64) -> Result<OnCard, DeviceError> {
+    pub(crate) fn new(card: &Arc<Card>, features: usize, blocks: u64) -> Result<OnCard, CardError> {
         let bytes = blocks as usize * RowBlock::len_for(features) * size_of::<f32>();
         let cells = Memory::take(&card.context, bytes)?;
         Ok(OnCard { card: card.clone(), features, blocks, cells, bounds: None })
@@ -87,7 +79,7 @@ impl OnCard {
         Ok(put?)
     }
 
-    fn put(&self, place: usize, cells: &[f32], stage: &mut Pinned<f32>, queue: Queue) -> Result<(), DeviceError> {
+    fn put(&self, place: usize, cells: &[f32], stage: &mut Pinned<f32>, queue: Queue) -> Result<(), CardError> {
         let to = stage.numbers_mut(queue)?.par_chunks_mut(PART);
         to.zip(cells.par_chunks(PART)).for_each(|(to, from)| to[..from.len()].copy_from_slice(from));
         self.cells.fill(place, stage, cells.len(), queue)
@@ -97,13 +89,20 @@ impl OnCard {
         (self.blocks as usize).div_ceil(CHUNK_BLOCKS)
     }
 
-    fn piece(&self, index: usize) -> Result<Chunk, DeviceError> {
+    fn piece(&self, index: usize) -> Result<Chunk, CardError> {
         let first = index * CHUNK_BLOCKS;
         self.copied(first..(self.blocks as usize).min(first + CHUNK_BLOCKS))
     }
 
+    fn for_each_in_order(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+        for index in 0..self.pieces() {
+            see(&self.piece(index)?.cells);
+        }
+        Ok(())
+    }
+
     /// Blocks, copied back from the card.
-    fn copied(&self, blocks: Range<usize>) -> Result<Chunk, DeviceError> {
+    fn copied(&self, blocks: Range<usize>) -> Result<Chunk, CardError> {
         let mut buffers = self.card.buffers();
         let mut copy = |memory: &Memory, length: usize| {
             let offset = blocks.start * length * size_of::<f32>();
@@ -133,48 +132,45 @@ impl Store for OnCard {
         Ok(self.set_bounds(clip)?)
     }
 
-    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
-        self.ask(query)?.map_or_else(|| query.over(self), Ok)
+    fn sums(&self, query: &Query<'_>) -> Result<Unclaimed<Vec<i128>>, Error> {
+        self.ask(query)?.map_or_else(|| query.over(self), Ok).map(Unclaimed::new)
     }
 
-    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
-        sorting.over(self)
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Unclaimed<Sorted>, Error> {
+        sorting.over(self).map(Unclaimed::new)
     }
 
     fn rows(&self) -> u64 {
         self.blocks * BLOCK_ROWS as u64
     }
 
-    fn sample(&self, rows: usize) -> Result<Chunks, Error> {
+    fn sample(&self, rows: usize) -> Result<Unclaimed<Chunks>, Error> {
         let mut sample = Chunk::default();
         for block in (0..self.blocks as usize).step_by(stride(self.rows(), rows)) {
             let Chunk { cells, bounds, .. } = self.copied(block..block + 1)?;
             sample.cells.extend(cells);
             sample.bounds.extend(bounds);
         }
-        Ok(Chunks { features: self.features, chunks: vec![sample] })
+        Ok(Unclaimed::new(Chunks { features: self.features, chunks: vec![sample] }))
     }
 
-    fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
-        for index in 0..self.pieces() {
-            see(&self.piece(index)?.cells);
-        }
-        Ok(())
+    fn for_each_piece(&self, see: &mut dyn FnMut(Unclaimed<&[f32]>)) -> Result<(), Error> {
+        self.for_each_in_order(&mut |cells| see(Unclaimed::new(cells)))
     }
 
-    fn grouped(&self, _: &Grouping) -> Result<OnCard, Error> {
+    fn grouped(&self, _: &Grouping) -> Result<Box<dyn Store>, Error> {
         Err(DeviceError::Units.into())
     }
 
-    fn whitened(&self, whitening: &Whitening) -> Result<OnCard, Error> {
+    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Store>, Error> {
         // The kernel leaves responses as they are, and neither tilts nor shortens rows: where it
         // must, rows come back for it.
         if whitening.response().is_none() && whitening.tilt().is_none() && whitening.length().is_none() {
-            return Ok(self.encoded(whitening)?);
+            return Ok(Box::new(self.encoded(whitening)?));
         }
         let encoded = OnCard::new(&self.card, whitening.outputs(), self.blocks)?;
-        encoded.fill(|put| self.for_each_piece(&mut |cells| put(&whitening.encode(Kernel::best(), cells))))?;
-        Ok(encoded)
+        encoded.fill(|put| self.for_each_in_order(&mut |cells| put(&whitening.encode(Kernel::best(), cells))))?;
+        Ok(Box::new(encoded))
     }
 
     fn spare(&self) -> u64 {

@@ -3,16 +3,16 @@
 use std::ffi::CString;
 
 /// Questions about rows, for cards of compute capability 8 and newer.
-pub(super) const ROWS: &str = include_str!("kernels/rows.ptx");
+pub(crate) const ROWS: &str = include_str!("kernels/rows.ptx");
 /// The step, for cards of compute capability 9 and newer.
-pub(super) const STEP: &str = include_str!("kernels/step.ptx");
+pub(crate) const STEP: &str = include_str!("kernels/step.ptx");
 
 const ENTRY: &str = ".visible .entry ";
 const END: &str = "\n}\n";
 
 /// A module with one kernel of several: the driver compiles a module as a whole, and only what is
 /// used should take time.
-pub(super) fn only(module: &str, kernel: &str) -> CString {
+pub(crate) fn only(module: &str, kernel: &str) -> CString {
     let mut parts = module.split(ENTRY);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -49,23 +49,23 @@ const EXACT: u128 = 1 << 53;
 
 /// How the step is run. Sizes are those that were fastest on an H200.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct StepPlan {
-    pub(super) kernel: String,
-    pub(super) threads: usize,
-    pub(super) warps_per_team: usize,
-    pub(super) blocks_per_tile: usize,
-    pub(super) stages: usize,
+pub(crate) struct StepPlan {
+    pub(crate) kernel: String,
+    pub(crate) threads: usize,
+    pub(crate) warps_per_team: usize,
+    pub(crate) blocks_per_tile: usize,
+    pub(crate) stages: usize,
     /// Bytes of shared memory.
-    pub(super) shared: usize,
+    pub(crate) shared: usize,
     /// Rows that one sum takes of a block.
     rows_per_sum: u128,
-    pub(super) halves: bool,
+    pub(crate) halves: bool,
 }
 
 impl StepPlan {
     /// The plan for rows of `columns` columns, the response included; `None` if such a row does not
     /// fit.
-    pub(super) fn new(columns: usize, halves: bool, shared: usize) -> Option<StepPlan> {
+    pub(crate) fn new(columns: usize, halves: bool, shared: usize) -> Option<StepPlan> {
         let plan = if columns <= WHOLE {
             StepPlan::whole(columns)
         } else if columns <= ALONE {
@@ -117,7 +117,7 @@ impl StepPlan {
 
     /// After how many blocks sums must leave `f64`: a term is at most `gamma`, or at most 2^45
     /// where weights are split in halves.
-    pub(super) fn blocks_per_flush(&self, gamma: u128) -> i32 {
+    pub(crate) fn blocks_per_flush(&self, gamma: u128) -> i32 {
         let term = if self.halves { 1 << 45 } else { gamma.max(1) };
         let blocks = EXACT / (self.rows_per_sum * term);
         i32::try_from(blocks.min(1 << 20)).expect("few")

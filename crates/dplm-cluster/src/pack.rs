@@ -4,19 +4,19 @@
 //! the differences from that, in as many bytes as the largest needs: none for a constant, one for a
 //! category, mostly two for a number.
 
-use super::{
-    BlockId,
-    bytes::{Kind, Reader, Writer},
-};
-use crate::{
-    Error,
-    lattice::{BLOCK_ROWS, CELL_RANGE_BITS, Design, MOST_ROWS as MOST_ROWS_OF_PERSON, RowBlock},
+use dplm::{
+    Design, Error,
+    lattice::{BLOCK_ROWS, CELL_RANGE_BITS, MOST_ROWS as MOST_ROWS_OF_PERSON, RowBlock},
     rows::{
         MemoryBuilder, Persons, Together,
-        held::{CHUNK_BLOCKS, Chunk, Chunks, copy_row},
-        store::Store,
+        engine::{CHUNK_BLOCKS, Chunk, Chunks, copy_row},
     },
     table::Block,
+};
+
+use crate::{
+    BlockId,
+    bytes::{Kind, Reader, Writer},
 };
 
 /// The most rows of a block, where they have few coefficients.
@@ -47,39 +47,39 @@ pub fn pack(block: &Block, design: &Design, id: BlockId) -> Vec<u8> {
 }
 
 /// Whose rows a block holds.
-pub(super) struct Units<'a> {
+pub(crate) struct Units<'a> {
     /// The group they are in; 0 where there are none.
-    pub(super) group: u32,
+    pub(crate) group: u32,
     /// How many of the rows, which follow each other, each person has, and what is made of them;
     /// `None` if rows stand for themselves.
-    pub(super) of_persons: Option<(&'a [u16], Together)>,
+    pub(crate) of_persons: Option<(&'a [u16], Together)>,
 }
 
 /// What a block holds.
 mod holds {
-    use super::Together;
+    use dplm::rows::Together;
 
-    pub(super) const ROWS: u8 = 0;
-    pub(super) const NOBODY: u8 = 3;
+    pub(crate) const ROWS: u8 = 0;
+    pub(crate) const NOBODY: u8 = 3;
     /// Persons, and what is made of their rows.
-    pub(super) const PERSONS: [(u8, Together); 4] = [
+    pub(crate) const PERSONS: [(u8, Together); 4] = [
         (1, Together { once: false, within: false }),
         (2, Together { once: true, within: false }),
         (4, Together { once: false, within: true }),
         (5, Together { once: true, within: true }),
     ];
 
-    pub(super) fn persons(together: Together) -> u8 {
+    pub(crate) fn persons(together: Together) -> u8 {
         PERSONS.into_iter().find(|(_, one)| *one == together).map_or(ROWS, |(number, _)| number)
     }
 
-    pub(super) fn together(number: u8) -> Option<Together> {
+    pub(crate) fn together(number: u8) -> Option<Together> {
         PERSONS.into_iter().find(|(one, _)| *one == number).map(|(_, together)| together)
     }
 }
 
 impl Units<'_> {
-    pub(super) fn pack(&self, block: &Block, design: &Design, id: BlockId) -> Vec<u8> {
+    pub(crate) fn pack(&self, block: &Block, design: &Design, id: BlockId) -> Vec<u8> {
         assert!(block.rows <= most_rows(design.features()), "as many rows as are packed at once");
         let mut builder = MemoryBuilder::new(design);
         builder.push(block);
@@ -100,7 +100,7 @@ impl Units<'_> {
 
 /// A block that says only how many units are in no group: they count among all, and contribute
 /// nothing.
-pub(super) fn pack_nobody(units: u32, features: usize, id: BlockId) -> Vec<u8> {
+pub(crate) fn pack_nobody(units: u32, features: usize, id: BlockId) -> Vec<u8> {
     let mut writer = head(id, NO_GROUP, features);
     writer.u8(holds::NOBODY);
     writer.u32(units);
@@ -116,24 +116,24 @@ fn head(id: BlockId, group: u32, features: usize) -> Writer {
 }
 
 /// The group of what is in none.
-pub(super) const NO_GROUP: u32 = u32::MAX;
+pub(crate) const NO_GROUP: u32 = u32::MAX;
 
 /// How many rows each person has, and what is made of them; `None` if rows stand for themselves.
 type OfPersons = Option<(Vec<u16>, Together)>;
 
 /// A block of packed rows.
-pub(super) struct Unpacked {
-    pub(super) id: BlockId,
-    pub(super) group: u32,
+pub(crate) struct Unpacked {
+    pub(crate) id: BlockId,
+    pub(crate) group: u32,
     /// How many units there are: rows, or persons.
-    pub(super) units: u32,
+    pub(crate) units: u32,
     /// The most rows of a person; `None` if rows stand for themselves.
-    pub(super) rows_in_unit: Option<u32>,
-    pub(super) rows: Chunks,
+    pub(crate) rows_in_unit: Option<u32>,
+    pub(crate) rows: Chunks,
 }
 
 impl Unpacked {
-    pub(super) fn read(bytes: &[u8]) -> Result<Unpacked, Error> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Unpacked, Error> {
         let mut reader = Reader::new(bytes, Kind::Block)?;
         let (flat, of_persons) =
             Unpacked::read_flat(&mut reader).filter(|_| reader.is_at_end()).ok_or(Kind::Block.malformed())?;
@@ -193,7 +193,8 @@ fn laid_out(rows: &Chunks, sizes: &[u16], together: Together) -> Result<Chunks, 
     let length = CHUNK_BLOCKS * RowBlock::len_for(rows.features);
     let pieces = rows.chunks.iter().flat_map(|chunk| chunk.cells.chunks(length));
     let chunks = pieces.map(|cells| Chunk { cells: cells.to_vec(), ..Chunk::default() }).collect();
-    Chunks { features: rows.features, chunks }.grouped(&persons.grouping(MOST_ROWS_OF_PERSON, together))
+    let grouping = persons.grouping(MOST_ROWS_OF_PERSON, together);
+    Ok(Chunks { features: rows.features, chunks }.by_person(&grouping))
 }
 
 /// A person in a group stays one when laid out anew: with one row they would be clipped as rows
@@ -202,7 +203,7 @@ const FEWEST_IN_GROUP: u16 = 2;
 
 /// Writes rows that stand for themselves, or groups of persons, in pieces of as many as are read at
 /// once.
-pub(super) fn write_chunk(writer: &mut Writer, chunk: &Chunk, features: usize) {
+pub(crate) fn write_chunk(writer: &mut Writer, chunk: &Chunk, features: usize) {
     let length = RowBlock::len_for(features);
     let pieces: Vec<Flat> = match chunk.piece().is_grouped() {
         true => persons_of(chunk, features),
@@ -256,7 +257,7 @@ fn persons_of(chunk: &Chunk, features: usize) -> Vec<Flat> {
 }
 
 /// Reads what [`write_chunk`] writes; `None` if the bytes are something else.
-pub(super) fn read_chunk(reader: &mut Reader<'_>, features: usize) -> Option<Vec<Chunk>> {
+pub(crate) fn read_chunk(reader: &mut Reader<'_>, features: usize) -> Option<Vec<Chunk>> {
     let mut chunks = Vec::new();
     for _ in 0..reader.count()? {
         let count = reader.count()?;
@@ -273,7 +274,7 @@ pub(super) fn read_chunk(reader: &mut Reader<'_>, features: usize) -> Option<Vec
 }
 
 /// Writes the first `rows` rows of a buffer of blocks.
-pub(super) fn write_rows(writer: &mut Writer, cells: &[f32], rows: usize, features: usize) {
+pub(crate) fn write_rows(writer: &mut Writer, cells: &[f32], rows: usize, features: usize) {
     writer.count(rows);
     for column in 0..=features {
         let values: Vec<f32> = lanes(cells, column, features).flatten().take(rows).copied().collect();
@@ -300,7 +301,7 @@ const fn bytes_for(largest: u32) -> usize {
 }
 
 /// Reads rows and how many there are; `None` if they are not cells of the lattice.
-pub(super) fn read_rows(reader: &mut Reader<'_>, features: usize) -> Option<(u32, Chunk)> {
+pub(crate) fn read_rows(reader: &mut Reader<'_>, features: usize) -> Option<(u32, Chunk)> {
     let rows = reader.count()?;
     if features == 0 || features > MOST_CELLS / BLOCK_ROWS || rows > most_rows(features) {
         return None;

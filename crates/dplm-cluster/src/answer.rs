@@ -1,32 +1,28 @@
 //! Answers: what one or more blocks say to a question, and for which blocks they say it.
 
-use super::{
+use dplm::{
+    Error,
+    lattice::{Kernel, Moments},
+    rows::engine::{Chunk, Chunks, Query, Sorted, Sorting},
+};
+
+use crate::{
     BlockId, RemoteError,
     bytes::{Fingerprint, Kind, Reader, Writer, fingerprint},
     pack::{NO_GROUP, Unpacked, read_chunk, write_chunk},
     question::{Ask, Question},
 };
-use crate::{
-    Error,
-    lattice::{Kernel, Moments},
-    rows::{
-        held::{Chunk, Chunks},
-        query::Query,
-        region::{Sorted, Sorting},
-        store::Store,
-    },
-};
 
 /// Where a block came from, how many units it has, and what identifies its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) block: BlockId,
-    /// The group that its units are in; [`NO_GROUP`](super::pack::NO_GROUP) where in none.
-    pub(super) group: u32,
-    pub(super) units: u32,
+pub(crate) struct Seen {
+    pub(crate) block: BlockId,
+    /// The group that its units are in; [`NO_GROUP`] where in none.
+    pub(crate) group: u32,
+    pub(crate) units: u32,
     /// How many rows a pass visits.
-    pub(super) rows: u32,
-    pub(super) fingerprint: Fingerprint,
+    pub(crate) rows: u32,
+    pub(crate) fingerprint: Fingerprint,
 }
 
 /// Answers a question block by block; the blocks of one worker need travel no farther than their
@@ -66,13 +62,13 @@ impl Answering {
         if self.question.of.group.is_some_and(|asked| asked != group) {
             return Ok(());
         }
-        let visited = rows.rows().try_into().map_err(|_| Kind::Block.malformed())?;
+        let visited = rows.count().try_into().map_err(|_| Kind::Block.malformed())?;
         let seen = Seen { block: id, group, units, rows: visited, fingerprint: fingerprint(block) };
         for whitening in &self.question.whitenings {
-            rows = rows.whitened(whitening)?;
+            rows = rows.encoded(whitening);
         }
         if let Some(clip) = &self.question.clip {
-            rows.set_clip(clip, Kernel::best())?;
+            rows.clip_at(clip, Kernel::best());
         }
         let said = self.question.with_ask(|ask| said(ask, &self.question, &rows));
         let said = said.ok_or(Kind::Question.malformed())??;
@@ -102,43 +98,43 @@ fn said(ask: &Ask<'_>, question: &Question, rows: &Chunks) -> Result<Answer, Err
         Ask::Presence => Answer::default(),
         Ask::Sum(sum) => {
             let query = Query { sum, features, kernel };
-            Answer { sums: rows.sums(&query)?, ..Answer::default() }
+            Answer { sums: query.over(rows)?, ..Answer::default() }
         }
         Ask::Sorted { region, lattice, most } => {
             let clip = question.clip.as_ref().ok_or(Kind::Question.malformed())?;
-            let most_rows = (u128::from(most) * u128::from(rows.rows())) >> SHARE_BITS;
+            let most_rows = (u128::from(most) * u128::from(rows.count())) >> SHARE_BITS;
             let most_rows = most_rows.try_into().unwrap_or(u64::MAX);
-            Answer::of_sorted(rows.sorted(&Sorting { region, kernel, clip, lattice, most_rows })?)
+            Answer::of_sorted(Sorting { region, kernel, clip, lattice, most_rows }.over(rows)?)
         }
         Ask::Sample { one_in } => {
-            let wanted = rows.rows() / one_in.max(1);
-            let sample = rows.sample(wanted.try_into().unwrap_or(usize::MAX))?;
+            let wanted = rows.count() / one_in.max(1);
+            let sample = rows.some(wanted.try_into().unwrap_or(usize::MAX));
             Answer { rows: sample.chunks, features, ..Answer::default() }
         }
     })
 }
 
 /// Shares of the rows are asked for in parts of this power of two.
-pub(super) const SHARE_BITS: u32 = 16;
+pub(crate) const SHARE_BITS: u32 = 16;
 
 /// What some blocks answer together.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The question.
     to: Fingerprint,
-    pub(super) seen: Vec<Seen>,
-    pub(super) sums: Vec<i128>,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) sums: Vec<i128>,
     /// Rows that are sent, without bounds, or groups of persons, and how many coefficients rows
     /// have.
-    pub(super) rows: Vec<Chunk>,
+    pub(crate) rows: Vec<Chunk>,
     features: usize,
     /// Whether there were more rows to send than was asked for.
-    pub(super) is_partial: bool,
+    pub(crate) is_partial: bool,
 }
 
 impl Answer {
     /// An answer of no block yet.
-    pub(super) fn to(question: Fingerprint) -> Answer {
+    pub(crate) fn to(question: Fingerprint) -> Answer {
         Answer { to: question, ..Answer::default() }
     }
 
@@ -155,7 +151,7 @@ impl Answer {
 
     /// What all rows together are, over a region; `None` if the answer has too many or too few
     /// numbers.
-    pub(super) fn into_sorted(self, features: usize) -> Option<Sorted> {
+    pub(crate) fn into_sorted(self, features: usize) -> Option<Sorted> {
         if self.is_partial {
             return Some(Sorted { is_partial: true, ..Sorted::nothing(features) });
         }
@@ -172,7 +168,7 @@ impl Answer {
     ///
     /// # Errors
     /// When the sums are not of one kind, or leave `i128`.
-    pub(super) fn take(&mut self, other: Answer) -> Result<(), RemoteError> {
+    pub(crate) fn take(&mut self, other: Answer) -> Result<(), RemoteError> {
         if other.to != self.to {
             return Err(RemoteError::Stale);
         }
@@ -219,7 +215,7 @@ impl Answer {
     ///
     /// # Errors
     /// When the bytes are no answer of this version, or one to another question.
-    pub(super) fn read(bytes: &[u8], to: Fingerprint) -> Result<Answer, RemoteError> {
+    pub(crate) fn read(bytes: &[u8], to: Fingerprint) -> Result<Answer, RemoteError> {
         let mut reader = Reader::new(bytes, Kind::Answer)?;
         let answer = Answer::read_body(&mut reader).filter(|_| reader.is_at_end()).ok_or(Kind::Answer.malformed())?;
         if answer.to == to { Ok(answer) } else { Err(RemoteError::Stale) }

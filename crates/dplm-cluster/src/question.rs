@@ -4,17 +4,15 @@
 //! it come the released matrices that rows are re-encoded through, and the clip. What is read back
 //! is checked so far that no question can make the arithmetic inexact.
 
-use super::bytes::{Kind, Reader, Writer};
-use crate::{
+use dplm::{
     lattice::{Clip, ClippedOuter, Ladder, Lattice, Link, Number, Outer, Theta, Whitening},
-    rows::{
-        query::{Sum, Term},
-        region::Region,
-    },
+    rows::engine::{Each, Region, Sum},
 };
 
+use crate::bytes::{Kind, Reader, Writer};
+
 /// What blocks are asked.
-pub(super) enum Ask<'a> {
+pub(crate) enum Ask<'a> {
     /// Nothing but that they are there.
     Presence,
     /// A sum over all rows.
@@ -27,21 +25,21 @@ pub(super) enum Ask<'a> {
 }
 
 /// What comes before a question: how rows are re-encoded, and how they are clipped.
-pub(super) struct Setting<'a> {
+pub(crate) struct Setting<'a> {
     /// Coefficients of a packed row.
-    pub(super) features: usize,
+    pub(crate) features: usize,
     /// Who is asked.
-    pub(super) of: Of,
-    pub(super) whitenings: &'a [Whitening],
-    pub(super) clip: Option<&'a Clip>,
+    pub(crate) of: Of,
+    pub(crate) whitenings: &'a [Whitening],
+    pub(crate) clip: Option<&'a Clip>,
 }
 
 /// Who is asked: the units of one group or all, and, where these are persons, the most rows that
 /// one has.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Of {
-    pub(super) group: Option<u32>,
-    pub(super) rows_in_unit: Option<u32>,
+pub(crate) struct Of {
+    pub(crate) group: Option<u32>,
+    pub(crate) rows_in_unit: Option<u32>,
 }
 
 impl Of {
@@ -59,23 +57,23 @@ impl Of {
 
 /// Which question the numbers belong to.
 mod kind {
-    pub(super) const PRESENCE: u8 = 0;
-    pub(super) const GRADIENT: u8 = 1;
-    pub(super) const SQUARE: u8 = 2;
-    pub(super) const IS_CLIPPED: u8 = 3;
-    pub(super) const SHRUNK: u8 = 6;
-    pub(super) const UNCLIPPED: u8 = 7;
-    pub(super) const WITHIN: u8 = 8;
-    pub(super) const GRADIENTS: u8 = 9;
-    pub(super) const MOMENTS: u8 = 10;
-    pub(super) const TALLY_NORMS: u8 = 11;
-    pub(super) const TALLY_GRADIENTS: u8 = 12;
-    pub(super) const TALLY_RESIDUALS: u8 = 13;
-    pub(super) const SORTED: u8 = 14;
-    pub(super) const SAMPLE: u8 = 15;
-    pub(super) const BEND: u8 = 16;
-    pub(super) const OUTCOME: u8 = 17;
-    pub(super) const VARIANCE: u8 = 18;
+    pub(crate) const PRESENCE: u8 = 0;
+    pub(crate) const GRADIENT: u8 = 1;
+    pub(crate) const SQUARE: u8 = 2;
+    pub(crate) const IS_CLIPPED: u8 = 3;
+    pub(crate) const SHRUNK: u8 = 6;
+    pub(crate) const UNCLIPPED: u8 = 7;
+    pub(crate) const WITHIN: u8 = 8;
+    pub(crate) const GRADIENTS: u8 = 9;
+    pub(crate) const MOMENTS: u8 = 10;
+    pub(crate) const TALLY_NORMS: u8 = 11;
+    pub(crate) const TALLY_GRADIENTS: u8 = 12;
+    pub(crate) const TALLY_RESIDUALS: u8 = 13;
+    pub(crate) const SORTED: u8 = 14;
+    pub(crate) const SAMPLE: u8 = 15;
+    pub(crate) const BEND: u8 = 16;
+    pub(crate) const OUTCOME: u8 = 17;
+    pub(crate) const VARIANCE: u8 = 18;
 }
 
 /// A question taken apart.
@@ -111,14 +109,14 @@ impl<'a> Flat<'a> {
 
     fn of_sum(sum: &Sum<'a>) -> Flat<'a> {
         match sum {
-            Sum::Terms(term, (theta, lattice), _) => {
-                let (kind, numbers) = match term {
-                    Term::Gradient => (kind::GRADIENT, Vec::new()),
-                    Term::Bend => (kind::BEND, Vec::new()),
-                    Term::Number(Number::Outcome) => (kind::OUTCOME, Vec::new()),
-                    Term::Number(Number::Variance) => (kind::VARIANCE, Vec::new()),
-                    Term::Square => (kind::SQUARE, Vec::new()),
-                    Term::IsClipped => (kind::IS_CLIPPED, Vec::new()),
+            Sum::Each(each, (theta, lattice), _) => {
+                let (kind, numbers) = match each {
+                    Each::Gradient => (kind::GRADIENT, Vec::new()),
+                    Each::Bend => (kind::BEND, Vec::new()),
+                    Each::Number(Number::Outcome) => (kind::OUTCOME, Vec::new()),
+                    Each::Number(Number::Variance) => (kind::VARIANCE, Vec::new()),
+                    Each::Square => (kind::SQUARE, Vec::new()),
+                    Each::IsClipped => (kind::IS_CLIPPED, Vec::new()),
                 };
                 Flat::at(kind, theta, lattice.theta_unit(), numbers)
             }
@@ -171,7 +169,7 @@ fn gamma(clip: &Clip) -> u64 {
 }
 
 /// The bytes of a question.
-pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
+pub(crate) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
     let mut writer = Writer::new(Kind::Question);
     writer.count(setting.features);
     setting.of.write(&mut writer);
@@ -204,11 +202,11 @@ pub(super) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
 }
 
 /// A question that was read.
-pub(super) struct Question {
-    pub(super) features: usize,
-    pub(super) of: Of,
-    pub(super) whitenings: Vec<Whitening>,
-    pub(super) clip: Option<Clip>,
+pub(crate) struct Question {
+    pub(crate) features: usize,
+    pub(crate) of: Of,
+    pub(crate) whitenings: Vec<Whitening>,
+    pub(crate) clip: Option<Clip>,
     kind: u8,
     lattice: Option<Lattice>,
     points: Vec<Theta>,
@@ -219,7 +217,7 @@ pub(super) struct Question {
 const MOST_RADIUS: u64 = 1 << 62;
 
 impl Question {
-    pub(super) fn read(bytes: &[u8]) -> Result<Question, super::RemoteError> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Question, crate::RemoteError> {
         let mut reader = Reader::new(bytes, Kind::Question)?;
         let question = Question::read_body(&mut reader).filter(|_| reader.is_at_end());
         // What cannot be asked is found here, before a row is looked at.
@@ -264,7 +262,7 @@ impl Question {
     }
 
     /// Coefficients of a row once it is re-encoded.
-    pub(super) fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.whitenings.last().map_or(self.features, Whitening::outputs)
     }
 
@@ -273,7 +271,7 @@ impl Question {
     }
 
     /// Shows what is asked; `None` if that makes no sense.
-    pub(super) fn with_ask<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
+    pub(crate) fn with_ask<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
         match self.kind {
             kind::PRESENCE => Some(see(&Ask::Presence)),
             kind::SAMPLE => {
@@ -300,16 +298,16 @@ impl Question {
 
     fn with_term<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
         let (at, clip) = (self.at()?, self.clip.as_ref()?);
-        let see = |term| Some(see(&Ask::Sum(Sum::Terms(term, at, clip))));
+        let see = |term| Some(see(&Ask::Sum(Sum::Each(term, at, clip))));
         match self.kind {
-            kind::GRADIENT => see(Term::Gradient),
-            kind::SQUARE => see(Term::Square),
-            kind::IS_CLIPPED => see(Term::IsClipped),
+            kind::GRADIENT => see(Each::Gradient),
+            kind::SQUARE => see(Each::Square),
+            kind::IS_CLIPPED => see(Each::IsClipped),
             // Of rows that stand for themselves, and of binary responses.
             kind::BEND if self.of.rows_in_unit.is_some() || at.1.link() == Link::Identity => None,
-            kind::BEND => see(Term::Bend),
-            kind::OUTCOME => see(Term::Number(Number::Outcome)),
-            _ => see(Term::Number(Number::Variance)),
+            kind::BEND => see(Each::Bend),
+            kind::OUTCOME => see(Each::Number(Number::Outcome)),
+            _ => see(Each::Number(Number::Variance)),
         }
     }
 

@@ -1,17 +1,19 @@
 //! Why rows cannot be on a card.
 
+use dplm::{Error, ErrorKind, rows::EngineError};
+
+/// The file name of NVIDIA's driver.
+pub(crate) const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+
 /// Why a GPU cannot be used. Names the machine and what is public of the rows, never anything of a
 /// cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DeviceError {
-    /// The program cannot use one.
-    #[error("this program was built without the feature 'cuda': leave out the device, or build it with the feature")]
-    NotBuilt,
+pub enum CardError {
     /// There is no driver.
     #[error(
         "no NVIDIA driver ({}) was found on this machine: leave out the device, or install the driver, version 580 or newer",
-        crate::system::GPU_DRIVER
+        DRIVER
     )]
     NoDriver,
     /// The driver lacks something.
@@ -39,9 +41,6 @@ pub enum DeviceError {
     /// Another program has taken the memory.
     #[error("the GPU has no memory left: end what else runs on it, or leave out the device")]
     OutOfMemory,
-    /// Persons with several rows are to be protected.
-    #[error("persons with several rows, and groups, are fitted on the processor only: leave out the device")]
-    Units,
     /// A call failed.
     #[error("the GPU did not do what it was asked to ({call} gave error {code}): leave out the device")]
     Failed {
@@ -50,4 +49,15 @@ pub enum DeviceError {
         /// What it gave.
         code: i32,
     },
+}
+
+impl From<CardError> for Error {
+    fn from(error: CardError) -> Error {
+        let kind = match error {
+            // The fit failed, whatever the reason.
+            CardError::OutOfMemory | CardError::Failed { .. } => ErrorKind::Fit,
+            _ => ErrorKind::Request,
+        };
+        EngineError::new(kind, error).into()
+    }
 }

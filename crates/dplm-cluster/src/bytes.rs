@@ -3,7 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::RemoteError;
+use crate::RemoteError;
 
 const MARK: [u8; 4] = *b"dplm";
 /// Other forms of the same bytes have other numbers.
@@ -11,11 +11,11 @@ const FORM: u8 = 4;
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// What identifies bytes.
-pub(super) type Fingerprint = [u8; 32];
+pub(crate) type Fingerprint = [u8; 32];
 
 /// What bytes are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Block = 1,
     Question = 2,
     Answer = 3,
@@ -30,55 +30,55 @@ impl Kind {
         }
     }
 
-    pub(super) const fn malformed(self) -> RemoteError {
+    pub(crate) const fn malformed(self) -> RemoteError {
         RemoteError::Malformed { what: self.in_words() }
     }
 }
 
 /// Bytes that are being written.
-pub(super) struct Writer(Vec<u8>);
+pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
     /// The head: what follows, and of which version of the library.
-    pub(super) fn new(kind: Kind) -> Writer {
+    pub(crate) fn new(kind: Kind) -> Writer {
         let length = LIBRARY.len() as u8;
         Writer([&MARK[..], &[FORM, kind as u8, length], LIBRARY.as_bytes()].concat())
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
-    pub(super) fn u8(&mut self, value: u8) {
+    pub(crate) fn u8(&mut self, value: u8) {
         self.0.push(value);
     }
 
-    pub(super) fn u16(&mut self, value: u16) {
+    pub(crate) fn u16(&mut self, value: u16) {
         self.bytes(&value.to_le_bytes());
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub(crate) fn u32(&mut self, value: u32) {
         self.bytes(&value.to_le_bytes());
     }
 
-    pub(super) fn u64(&mut self, value: u64) {
+    pub(crate) fn u64(&mut self, value: u64) {
         self.bytes(&value.to_le_bytes());
     }
 
     /// A number of things in memory.
-    pub(super) fn count(&mut self, value: usize) {
+    pub(crate) fn count(&mut self, value: usize) {
         self.u32(value.try_into().expect("fewer than 2^32 of anything travel"));
     }
 
-    pub(super) fn i128(&mut self, value: i128) {
+    pub(crate) fn i128(&mut self, value: i128) {
         self.bytes(&value.to_le_bytes());
     }
 
-    pub(super) fn f64s(&mut self, values: &[f64]) {
+    pub(crate) fn f64s(&mut self, values: &[f64]) {
         values.iter().for_each(|value| self.bytes(&value.to_le_bytes()));
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         sealed(self.0)
     }
 }
@@ -92,16 +92,16 @@ pub fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// The fingerprint at the end of bytes that were written here.
-pub(super) fn fingerprint(bytes: &[u8]) -> Fingerprint {
+pub(crate) fn fingerprint(bytes: &[u8]) -> Fingerprint {
     *bytes.last_chunk().expect("bytes end with their fingerprint")
 }
 
 /// Bytes that are being read; its methods return `None` if these end too soon.
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     /// Reads the head.
-    pub(super) fn new(bytes: &'a [u8], kind: Kind) -> Result<Reader<'a>, RemoteError> {
+    pub(crate) fn new(bytes: &'a [u8], kind: Kind) -> Result<Reader<'a>, RemoteError> {
         let mut reader = Reader(bytes);
         let is_ours = reader.array() == Some(MARK);
         let form = reader.u8().filter(|_| is_ours).ok_or(kind.malformed())?;
@@ -123,29 +123,29 @@ impl<'a> Reader<'a> {
         if is_whole { Ok(Reader(body)) } else { Err(kind.malformed()) }
     }
 
-    pub(super) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }
 
-    pub(super) fn u8(&mut self) -> Option<u8> {
+    pub(crate) fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(super) fn count(&mut self) -> Option<usize> {
+    pub(crate) fn count(&mut self) -> Option<usize> {
         self.u32()?.try_into().ok()
     }
 
@@ -154,24 +154,24 @@ impl<'a> Reader<'a> {
         Some(bytes.as_chunks().0.iter().map(|bytes| read(*bytes)).collect())
     }
 
-    pub(super) fn u16s(&mut self, count: usize) -> Option<Vec<u16>> {
+    pub(crate) fn u16s(&mut self, count: usize) -> Option<Vec<u16>> {
         self.many(count, u16::from_le_bytes)
     }
 
-    pub(super) fn u64s(&mut self, count: usize) -> Option<Vec<u64>> {
+    pub(crate) fn u64s(&mut self, count: usize) -> Option<Vec<u64>> {
         self.many(count, u64::from_le_bytes)
     }
 
-    pub(super) fn i128s(&mut self, count: usize) -> Option<Vec<i128>> {
+    pub(crate) fn i128s(&mut self, count: usize) -> Option<Vec<i128>> {
         self.many(count, i128::from_le_bytes)
     }
 
-    pub(super) fn f64s(&mut self, count: usize) -> Option<Vec<f64>> {
+    pub(crate) fn f64s(&mut self, count: usize) -> Option<Vec<f64>> {
         self.many(count, f64::from_le_bytes)
     }
 
     /// Whether nothing is left.
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -24,19 +24,26 @@ mod pack;
 mod packer;
 mod question;
 mod answer;
+mod fit;
+#[cfg(test)]
+mod tests;
 
 pub use answer::{Answering, answer};
 #[doc(hidden)]
 pub use bytes::sealed;
 pub use error::{BlockId, RemoteError};
+pub use fit::{data, packer};
 pub use pack::{most_rows, most_rows_of_person, pack};
 pub use packer::{Packed, Packer};
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+use std::{collections::BTreeMap, sync::Arc};
+
+use dplm::{
+    Error,
+    lattice::{Clip, Kernel, Whitening},
+    rows::{
+        Encoded,
+        engine::{Chunks, Costs, Grouping, Query, Sorted, Sorting, Store, Unclaimed, allowed},
     },
 };
 
@@ -46,19 +53,6 @@ use self::{
     pack::NO_GROUP,
     packer::check_person,
     question::{Ask, Of, Setting, written},
-};
-use super::{
-    Engine,
-    file::allowed,
-    held::Chunks,
-    person::Grouping,
-    query::Query,
-    region::{Sorted, Sorting},
-    store::{Costs, Store},
-};
-use crate::{
-    Error,
-    lattice::{Clip, Kernel, Whitening, bounds},
 };
 
 /// Carries questions to packed rows and brings back their answers.
@@ -75,9 +69,6 @@ pub trait Executor: Send + Sync {
     fn cancel(&self);
 }
 
-/// Rows on other machines.
-pub type RemoteRows = Engine<Blocks>;
-
 /// More rows than these say no more of what all are like.
 const MOST_SAMPLED: usize = 1 << 16;
 /// Undecided rows may take one `SPARE_SHARE`th of the memory.
@@ -87,11 +78,10 @@ const SPARE_SHARE: u64 = 8;
 const QUESTION: f64 = 25.0;
 
 /// Packed rows, wherever they are.
-pub struct Blocks {
+struct Blocks {
     executor: Arc<dyn Executor>,
     /// The blocks of the first answer.
     known: Arc<BTreeMap<BlockId, Seen>>,
-    questions: Arc<AtomicU64>,
     of: Of,
     /// Coefficients of a packed row, and what rows are re-encoded through before a question.
     features: usize,
@@ -100,70 +90,40 @@ pub struct Blocks {
     spare: u64,
 }
 
-impl RemoteRows {
-    /// Asks which blocks there are. Their rows have `features` coefficients, and the work on them
-    /// may take `memory` bytes here: by default, three quarters of the machine's memory.
-    ///
-    /// # Errors
-    /// When the blocks cannot be asked, are not of this version or of other columns, or hold no
-    /// row.
-    pub fn open(executor: Arc<dyn Executor>, features: usize, memory: Option<u64>) -> Result<RemoteRows, RemoteError> {
-        let blocks = Blocks::open(executor, features, None, memory)?;
-        let units = blocks.units();
-        Ok(Engine::new(blocks, features, units))
-    }
+/// Packed rows, ready for questions. They have `features` coefficients, and the work on them may
+/// take `memory` bytes here: by default, three quarters of the machine's memory. Where units are
+/// persons, at most `rows_in_unit` rows of each count.
+///
+/// # Errors
+/// When the blocks cannot be asked, are not of this version or of other columns, or hold no row;
+/// and when the rows of a person could take more memory than workers have for them.
+pub fn open(
+    executor: Arc<dyn Executor>,
+    features: usize,
+    rows_in_unit: Option<u32>,
+    memory: Option<u64>,
+) -> Result<Encoded, RemoteError> {
+    Ok(Blocks::open(executor, features, rows_in_unit, memory)?.encoded())
+}
 
-    /// The same where units are persons, and at most `rows_in_unit` rows of each count.
-    ///
-    /// # Errors
-    /// The same; and when the rows of a person could take more memory than workers have for them.
-    pub fn open_persons(
-        executor: Arc<dyn Executor>,
-        features: usize,
-        rows_in_unit: u32,
-        memory: Option<u64>,
-    ) -> Result<RemoteRows, RemoteError> {
-        check_person(rows_in_unit, features)?;
-        let blocks = Blocks::open(executor, features, Some(rows_in_unit), memory)?;
-        let units = blocks.units();
-        Ok(Engine::new(blocks, features, units).of_persons(Some(rows_in_unit)))
+/// The same for the units of each of several groups, and how many units there are in all, in a
+/// group or in none.
+///
+/// # Errors
+/// The same.
+pub fn open_groups(
+    executor: Arc<dyn Executor>,
+    features: usize,
+    groups: usize,
+    rows_in_unit: Option<u32>,
+    memory: Option<u64>,
+) -> Result<(Vec<Encoded>, u64), RemoteError> {
+    let all = Blocks::open(executor, features, rows_in_unit, memory)?;
+    let is_known = |group: u32| group == NO_GROUP || (group as usize) < groups;
+    if !all.known.values().all(|seen| is_known(seen.group)) {
+        return Err(Kind::Block.malformed());
     }
-
-    /// The same for the units of each of several groups, and how many units there are in all, in a
-    /// group or in none. How many units a single group has is not returned.
-    ///
-    /// # Errors
-    /// The same.
-    pub fn open_groups(
-        executor: Arc<dyn Executor>,
-        features: usize,
-        groups: usize,
-        rows_in_unit: Option<u32>,
-        memory: Option<u64>,
-    ) -> Result<(Vec<RemoteRows>, u64), RemoteError> {
-        rows_in_unit.map_or(Ok(()), |rows| check_person(rows, features))?;
-        let all = Blocks::open(executor, features, rows_in_unit, memory)?;
-        let is_known = |group: u32| group == NO_GROUP || (group as usize) < groups;
-        if !all.known.values().all(|seen| is_known(seen.group)) {
-            return Err(Kind::Block.malformed());
-        }
-        let one = |group: u32| {
-            let blocks = all.of_group(group);
-            let units = blocks.units();
-            let mut rows = Engine::new(blocks, features, units).of_persons(rows_in_unit);
-            // Nothing is said of its size before that is released.
-            rows.say_of_group(0);
-            rows
-        };
-        Ok(((0..).take(groups).map(one).collect(), all.units()))
-    }
-
-    /// How many questions were asked so far, of these rows and of what they were re-encoded to: for
-    /// tests. It is not public, since how many rows are undecided depends on them.
-    #[doc(hidden)]
-    pub fn questions(&self) -> Arc<AtomicU64> {
-        self.store.questions.clone()
-    }
+    Ok(((0..).take(groups).map(|group| all.of_group(group).encoded()).collect(), all.units()))
 }
 
 impl Blocks {
@@ -174,10 +134,10 @@ impl Blocks {
         rows_in_unit: Option<u32>,
         memory: Option<u64>,
     ) -> Result<Blocks, RemoteError> {
+        rows_in_unit.map_or(Ok(()), |rows| check_person(rows, features))?;
         let mut blocks = Blocks {
             executor,
             known: Arc::default(),
-            questions: Arc::default(),
             of: Of { group: None, rows_in_unit },
             features,
             whitenings: Vec::new(),
@@ -194,6 +154,11 @@ impl Blocks {
         if blocks.units() == 0 { Err(RemoteError::NoRows) } else { Ok(blocks) }
     }
 
+    fn encoded(self) -> Encoded {
+        let (features, units, of) = (self.features, self.units(), self.of);
+        Encoded::new(Box::new(self), features, units).of_persons(of.rows_in_unit)
+    }
+
     /// The blocks of one group.
     fn of_group(&self, group: u32) -> Blocks {
         let known = self.known.iter().filter(|(_, seen)| seen.group == group).map(|(block, seen)| (*block, *seen));
@@ -205,7 +170,6 @@ impl Blocks {
         Blocks {
             executor: self.executor.clone(),
             known: self.known.clone(),
-            questions: self.questions.clone(),
             of: self.of,
             features: self.features,
             whitenings: self.whitenings.clone(),
@@ -219,7 +183,6 @@ impl Blocks {
         let (features, of, clip) = (self.features, self.of, self.clip.as_ref());
         let setting = Setting { features, of, whitenings: &self.whitenings, clip };
         let question = written(&setting, ask);
-        self.questions.fetch_add(1, Ordering::Relaxed);
         let (answers, to) = (self.executor.ask(&question, of.group)?, fingerprint(&question));
         let mut all = Answer::to(to);
         for bytes in answers {
@@ -258,9 +221,7 @@ impl Blocks {
     /// Rows that travelled without their bounds.
     fn with_bounds(&self, mut rows: Chunks) -> Chunks {
         if let Some(clip) = &self.clip {
-            let (kernel, features) = (Kernel::best(), rows.features);
-            let of_rows = rows.chunks.iter_mut().filter(|chunk| !chunk.piece().is_grouped());
-            of_rows.for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, clip));
+            rows.clip_at(clip, Kernel::best());
         }
         rows
     }
@@ -272,41 +233,44 @@ impl Store for Blocks {
         Ok(())
     }
 
-    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
+    fn sums(&self, query: &Query<'_>) -> Result<Unclaimed<Vec<i128>>, Error> {
         if self.known.is_empty() {
             // A group without units.
-            return Ok(vec![0; query.len()]);
+            return Ok(Unclaimed::new(vec![0; query.len()]));
         }
         let answer = self.ask(&Ask::Sum(query.sum))?;
-        if answer.sums.len() == query.len() { Ok(answer.sums) } else { Err(Kind::Answer.malformed().into()) }
+        match answer.sums.len() == query.len() {
+            true => Ok(Unclaimed::new(answer.sums)),
+            false => Err(Kind::Answer.malformed().into()),
+        }
     }
 
-    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Unclaimed<Sorted>, Error> {
         if self.known.is_empty() {
-            return Ok(Sorted::nothing(self.outputs()));
+            return Ok(Unclaimed::new(Sorted::nothing(self.outputs())));
         }
         // Each block may send its share of the rows that are kept here.
         let share = (u128::from(sorting.most_rows) << SHARE_BITS) / u128::from(self.rows().max(1));
         let most = share.min(1 << SHARE_BITS) as u64;
         let answer = self.ask(&Ask::Sorted { region: sorting.region, lattice: sorting.lattice, most })?;
         let sorted = answer.into_sorted(self.outputs()).ok_or(Kind::Answer.malformed())?;
-        Ok(Sorted { rows: self.with_bounds(sorted.rows), ..sorted })
+        Ok(Unclaimed::new(Sorted { rows: self.with_bounds(sorted.rows), ..sorted }))
     }
 
     fn rows(&self) -> u64 {
         self.known.values().map(|seen| u64::from(seen.rows)).sum()
     }
 
-    fn sample(&self, rows: usize) -> Result<Chunks, Error> {
+    fn sample(&self, rows: usize) -> Result<Unclaimed<Chunks>, Error> {
         let one_in = self.rows() / rows.clamp(1, MOST_SAMPLED) as u64;
         if self.known.is_empty() {
-            return Ok(Chunks { features: self.outputs(), chunks: Vec::new() });
+            return Ok(Unclaimed::new(Chunks { features: self.outputs(), chunks: Vec::new() }));
         }
         let answer = self.ask(&Ask::Sample { one_in })?;
-        Ok(self.with_bounds(Chunks { features: self.outputs(), chunks: answer.rows }))
+        Ok(Unclaimed::new(self.with_bounds(Chunks { features: self.outputs(), chunks: answer.rows })))
     }
 
-    fn for_each_piece(&self, _: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+    fn for_each_piece(&self, _: &mut dyn FnMut(Unclaimed<&[f32]>)) -> Result<(), Error> {
         Err(RemoteError::NotHere.into())
     }
 
@@ -314,14 +278,14 @@ impl Store for Blocks {
         Err(RemoteError::NotHere.into())
     }
 
-    fn grouped(&self, _: &Grouping) -> Result<Blocks, Error> {
+    fn grouped(&self, _: &Grouping) -> Result<Box<dyn Store>, Error> {
         Err(RemoteError::NotHere.into())
     }
 
-    fn whitened(&self, whitening: &Whitening) -> Result<Blocks, Error> {
+    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Store>, Error> {
         let mut whitened = self.again();
         whitened.whitenings.push(whitening.clone());
-        Ok(whitened)
+        Ok(Box::new(whitened))
     }
 
     fn spare(&self) -> u64 {
@@ -332,6 +296,3 @@ impl Store for Blocks {
         Costs { fewest_rows: 0, pass: QUESTION, sort: QUESTION }
     }
 }
-
-#[cfg(test)]
-mod tests;

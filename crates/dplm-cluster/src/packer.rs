@@ -1,15 +1,15 @@
 //! The rows of a part of the data, packed block by block, those of a person together and those of
 //! each group by themselves.
 
-use super::{
-    BlockId, RemoteError,
-    pack::{Units, most_rows, most_rows_of_person, pack_nobody},
-};
-use crate::{
-    lattice::Design,
-    privacy::Person,
+use dplm::{
+    Design, Person,
     rows::Together,
     table::{Block, Cells, MISSING},
+};
+
+use crate::{
+    BlockId, RemoteError,
+    pack::{Units, most_rows, most_rows_of_person, pack_nobody},
 };
 
 /// Rows of all groups together that wait for more of their block, in blocks.
@@ -43,7 +43,7 @@ pub struct Packer {
 pub struct Packed {
     /// The group.
     pub group: Option<u32>,
-    /// What [`answer`](super::answer()) takes.
+    /// What [`answer`](crate::answer()) takes.
     pub bytes: Vec<u8>,
 }
 
@@ -262,7 +262,7 @@ struct Kept {
 }
 
 /// Refuses persons with more rows than can be packed.
-pub(super) fn check_person(asked: u32, features: usize) -> Result<(), RemoteError> {
+pub(crate) fn check_person(asked: u32, features: usize) -> Result<(), RemoteError> {
     let most = most_rows_of_person(features);
     if asked > most { Err(RemoteError::WidePersons { asked, most }) } else { Ok(()) }
 }

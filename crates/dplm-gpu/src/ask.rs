@@ -1,19 +1,16 @@
 //! Questions, as work for the card. Answers are the integers that [`Query::over`] gives.
 
-use super::{
-    DeviceError,
-    card::{Buffers, Spread},
+use dplm::{
+    lattice::{BLOCK_ROWS, Clip, ClippedOuter, Ladder, Link, Outer, RowBlock, Theta, Whitening},
+    rows::engine::{At, Each, Query, Sum},
+};
+
+use crate::{
+    CardError,
+    card::{Buffers, Card, Spread},
     driver::Memory,
     kernels::StepPlan,
     store::OnCard,
-};
-use crate::{
-    lattice::{BLOCK_ROWS, Clip, ClippedOuter, Ladder, Link, Outer, RowBlock, Theta, Whitening},
-    privacy::NotPrivate,
-    rows::{
-        DeviceRows,
-        query::{At, Query, Sum, Term},
-    },
 };
 
 /// Blocks of which sums of products of cells fit `i64`: 2^24 rows, and at most 2^38 for each.
@@ -61,17 +58,17 @@ struct Products {
 
 impl OnCard {
     /// The sum, where a kernel answers it.
-    pub(super) fn ask(&self, query: &Query<'_>) -> Result<Option<Vec<i128>>, DeviceError> {
+    pub(crate) fn ask(&self, query: &Query<'_>) -> Result<Option<Vec<i128>>, CardError> {
         // Kernels know of no probabilities.
         if query.link() != Link::Identity {
             return Ok(None);
         }
         let buffers = &mut *self.card.buffers();
         Ok(Some(match query.sum {
-            Sum::Terms(Term::Gradient, at, clip) => self.gradient(buffers, clip, at)?,
-            Sum::Terms(Term::Square, at, clip) => self.squares(buffers, clip, at)?,
-            Sum::Terms(Term::IsClipped, at, _) => self.clipped(buffers, at)?,
-            Sum::Custom(_) | Sum::Terms(Term::Bend | Term::Number(_), ..) => return Ok(None),
+            Sum::Each(Each::Gradient, at, clip) => self.gradient(buffers, clip, at)?,
+            Sum::Each(Each::Square, at, clip) => self.squares(buffers, clip, at)?,
+            Sum::Each(Each::IsClipped, at, _) => self.clipped(buffers, at)?,
+            Sum::Custom(_) | Sum::Each(Each::Bend | Each::Number(_), ..) => return Ok(None),
             Sum::Outer(outer) => self.outer(buffers, outer)?,
             Sum::ClippedOuter(outer, clip) => self.clipped_outer(buffers, outer, clip)?,
             Sum::Moments => {
@@ -105,12 +102,12 @@ impl OnCard {
     }
 
     /// Room for a number for each row of a segment.
-    fn of_segment(&self) -> Result<Memory, DeviceError> {
+    fn of_segment(&self) -> Result<Memory, CardError> {
         let rows = self.blocks.min(SEGMENT) as usize * BLOCK_ROWS;
         Memory::take(&self.card.context, rows * size_of::<f64>())
     }
 
-    pub(super) fn set_bounds(&mut self, clip: &Clip) -> Result<(), DeviceError> {
+    pub(crate) fn set_bounds(&mut self, clip: &Clip) -> Result<(), CardError> {
         if self.bounds.is_none() {
             let bytes = self.blocks as usize * BLOCK_ROWS * size_of::<f32>();
             self.bounds = Some(Memory::take(&self.card.context, bytes)?);
@@ -119,7 +116,7 @@ impl OnCard {
         self.card.run("bounds", &Spread::Warps, 0, &[&self.all_rows(), &[gamma(clip)], &[self.bounds_from(0)]])
     }
 
-    fn gradient(&self, buffers: &mut Buffers, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+    fn gradient(&self, buffers: &mut Buffers, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, CardError> {
         let theta = buffers.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
         match self.card.step_plan(self.features + 1, !clip.sums_in_one_product()) {
             Some(plan) => self.step(buffers, &plan, clip, theta),
@@ -128,7 +125,7 @@ impl OnCard {
     }
 
     /// In one reading of the rows.
-    fn step(&self, buffers: &mut Buffers, plan: &StepPlan, clip: &Clip, theta: u64) -> Result<Vec<i128>, DeviceError> {
+    fn step(&self, buffers: &mut Buffers, plan: &StepPlan, clip: &Clip, theta: u64) -> Result<Vec<i128>, CardError> {
         let length = 2 * self.features * if plan.halves { 2 } else { 1 };
         let areas = buffers.areas(&self.card, self.card.multiprocessors() as usize * length)?;
         let sums = buffers.sums(&self.card, length)?;
@@ -148,7 +145,7 @@ impl OnCard {
     }
 
     /// In two: clamped residuals first, then the sum with these weights.
-    fn step_in_two(&self, buffers: &mut Buffers, theta: u64) -> Result<Vec<i128>, DeviceError> {
+    fn step_in_two(&self, buffers: &mut Buffers, theta: u64) -> Result<Vec<i128>, CardError> {
         let (length, weights) = (4 * self.features, self.of_segment()?);
         let sums = buffers.sums(&self.card, length)?;
         for (first, blocks) in self.segments() {
@@ -161,7 +158,7 @@ impl OnCard {
         Ok(of_halves(buffers.summed(length)?, self.features))
     }
 
-    fn factors(&self, rule: &Rule, first: u64, blocks: u64, to: &Memory) -> Result<(), DeviceError> {
+    fn factors(&self, rule: &Rule, first: u64, blocks: u64, to: &Memory) -> Result<(), CardError> {
         let Rule { rule, radius, most, theta } = *rule;
         let rows = self.rows(first, blocks);
         let arguments: [&[u64]; 7] =
@@ -169,7 +166,7 @@ impl OnCard {
         self.card.run("factors", &Spread::Warps, 0, &arguments)
     }
 
-    fn squares(&self, buffers: &mut Buffers, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+    fn squares(&self, buffers: &mut Buffers, clip: &Clip, at: At<'_>) -> Result<Vec<i128>, CardError> {
         let theta = buffers.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
         let (sums, shift) = (buffers.sums(&self.card, 2)?, clip.square_shift());
         let arguments: [&[u64]; 5] = [&self.all_rows(), &[theta], &[self.bounds_from(0)], &[shift.into()], &[sums]];
@@ -177,7 +174,7 @@ impl OnCard {
         Ok(vec![of_limbs(buffers.summed(2)?)])
     }
 
-    fn clipped(&self, buffers: &mut Buffers, at: At<'_>) -> Result<Vec<i128>, DeviceError> {
+    fn clipped(&self, buffers: &mut Buffers, at: At<'_>) -> Result<Vec<i128>, CardError> {
         let theta = buffers.give(&self.card, theta_words(at.0, at.1.theta_unit()))?;
         let count = buffers.sums(&self.card, 1)?;
         let arguments: [&[u64]; 4] = [&self.all_rows(), &[theta], &[self.bounds_from(0)], &[count]];
@@ -185,7 +182,7 @@ impl OnCard {
         Ok(vec![buffers.summed(1)?[0].into()])
     }
 
-    fn tally(&self, buffers: &mut Buffers, ladder: &Ladder<'_>) -> Result<Vec<i128>, DeviceError> {
+    fn tally(&self, buffers: &mut Buffers, ladder: &Ladder<'_>) -> Result<Vec<i128>, CardError> {
         let (measure, theta, thresholds): (u64, Vec<u64>, Vec<u64>) = match ladder {
             Ladder::Norms { radii } => (0, Vec::new(), radii.to_vec()),
             Ladder::Gradients { theta, theta_unit, clips } => {
@@ -205,7 +202,7 @@ impl OnCard {
         Ok(buffers.summed(length + 1)?.iter().map(|&count| count.into()).collect())
     }
 
-    fn outer(&self, buffers: &mut Buffers, outer: &Outer<'_>) -> Result<Vec<i128>, DeviceError> {
+    fn outer(&self, buffers: &mut Buffers, outer: &Outer<'_>) -> Result<Vec<i128>, CardError> {
         let rule = match *outer {
             Outer::Shrunk { radius } => Rule { rule: EVERY, radius, most: 0, theta: 0 },
             Outer::Within { theta, theta_unit, radius, residual } => {
@@ -221,7 +218,7 @@ impl OnCard {
         buffers: &mut Buffers,
         outer: &ClippedOuter<'_>,
         clip: &Clip,
-    ) -> Result<Vec<i128>, DeviceError> {
+    ) -> Result<Vec<i128>, CardError> {
         let (ClippedOuter::Unclipped { theta, theta_unit, .. } | ClippedOuter::Gradient { theta, theta_unit }) = *outer;
         let theta = buffers.give(&self.card, theta_words(theta, theta_unit))?;
         let (vector, rule) = match *outer {
@@ -232,7 +229,7 @@ impl OnCard {
         self.products(buffers, &Products { vector, size: self.features, shift, rule: Some(rule) })
     }
 
-    fn products(&self, buffers: &mut Buffers, products: &Products) -> Result<Vec<i128>, DeviceError> {
+    fn products(&self, buffers: &mut Buffers, products: &Products) -> Result<Vec<i128>, CardError> {
         let Products { vector, size, shift, rule } = products;
         let (panels, length) = (size.div_ceil(PANEL), size * (size + 1) / 2);
         let spread = Spread::Blocks { threads: THREADS, each: 1, second: (panels * (panels + 1) / 2) as u32 };
@@ -259,7 +256,7 @@ impl OnCard {
     }
 
     /// The same rows re-encoded, without bounds.
-    pub(super) fn encoded(&self, whitening: &Whitening) -> Result<OnCard, DeviceError> {
+    pub(crate) fn encoded(&self, whitening: &Whitening) -> Result<OnCard, CardError> {
         let encoded = OnCard::new(&self.card, whitening.outputs(), self.blocks)?;
         let ((integers, unit_bits), outputs) = (whitening.integers(), whitening.outputs());
         let padded = outputs.next_multiple_of(TOGETHER);
@@ -277,18 +274,17 @@ impl OnCard {
     }
 }
 
-impl DeviceRows {
-    /// Reads all cells on the card as fast as they can be read, and says how many bytes they are,
-    /// for measuring.
-    #[doc(hidden)]
-    pub fn read_all(&self) -> Result<NotPrivate<usize>, DeviceError> {
-        let (rows, buffers) = (&self.store, &mut *self.store.card.buffers());
-        let found = buffers.sums(&rows.card, 1)?;
+impl Card {
+    /// Reads about `bytes` bytes as fast as the card can, and returns how many it read.
+    pub(crate) fn read_all(&self, bytes: usize) -> Result<usize, CardError> {
+        let memory = Memory::take(&self.context, bytes)?;
+        let buffers = &mut *self.buffers();
+        let found = buffers.sums(self, 1)?;
         let spread = Spread::Blocks { threads: THREADS, each: 4, second: 1 };
-        let length = rows.cells.bytes() / 16;
-        rows.card.run("plain_read", &spread, 0, &[&[rows.cells.at(0)], &[length as u64], &[found]])?;
+        let length = memory.bytes() / 16;
+        self.run("plain_read", &spread, 0, &[&[memory.at(0)], &[length as u64], &[found]])?;
         buffers.summed(1)?;
-        Ok(NotPrivate::new(rows.cells.bytes()))
+        Ok(memory.bytes())
     }
 }
 
