@@ -226,7 +226,7 @@ impl Written {
         *known.entry(cell).or_insert(next)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "each cell goes to the place of its code, in whatever order")]
+    /// Each goes to the place of its code, in whatever order they are visited.
     fn into_cells(self) -> Vec<String> {
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut cells = vec![String::new(); known.len()];
