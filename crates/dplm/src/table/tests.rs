@@ -422,6 +422,59 @@ fn a_file_that_changes_between_readings_is_refused() {
     assert!(refused.contains("changed while it was being read"), "{refused}");
 }
 
+/// Files of each format that are rewritten once their first block was read: longer, shorter, as
+/// long as before with the old time of modification, or by another file put in their place.
+#[test]
+fn a_file_that_changes_while_it_is_read_is_refused_or_read_as_it_was() {
+    type Change = fn(&Path, &[u8]);
+    let changes: [(&str, Change); 5] = [
+        ("grows", |path, bytes| fs::write(path, [bytes, bytes].concat()).unwrap()),
+        ("shrinks", |path, bytes| fs::write(path, &bytes[..bytes.len() / 2]).unwrap()),
+        ("is emptied", |path, _| fs::write(path, "").unwrap()),
+        ("is rewritten under its old date", |path, bytes| {
+            let modified = fs::metadata(path).unwrap().modified().unwrap();
+            // File systems stamp changes by a clock that ticks every few milliseconds.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            fs::write(path, bytes).unwrap();
+            fs::File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+        }),
+        ("is replaced", |path, bytes| {
+            let other = path.with_extension("new");
+            fs::write(&other, bytes).unwrap();
+            fs::rename(&other, path).unwrap();
+        }),
+    ];
+    let folder = TempDir::new().unwrap();
+    let text: String = (0..20_000).map(|row| format!("{row}\n")).collect();
+    let csv = format!("x\n{text}");
+    let rows = batch(vec![("x", Arc::new(Int64Array::from_iter_values(0..20_000)))]);
+    for name in ["a.csv", "a.parquet", "a.arrow", "a.ipc"] {
+        let path = folder.path().join(name);
+        match name {
+            "a.csv" => fs::write(&path, &csv).unwrap(),
+            "a.parquet" => write_parquet(&path, &rows, Compression::SNAPPY),
+            "a.arrow" => write_arrow(&path, &rows),
+            _ => write_stream(&path, &rows),
+        }
+        let whole = fs::read(&path).unwrap();
+        for (what, change) in changes {
+            fs::write(&path, &whole).unwrap();
+            let source = open(&path).unwrap();
+            let mut blocks = 0;
+            let options = ReadOptions { block_rows: 1000, segment_bytes: 1000, ..ReadOptions::default() };
+            let read = source.for_each_block(&[number("x")], &options, &mut |_| {
+                if blocks == 0 {
+                    change(&path, &whole);
+                }
+                blocks += 1;
+                Ok(())
+            });
+            let refused = read.expect_err(what).to_string();
+            assert!(refused.contains("changed while it was being read"), "{name} {what}: {refused}");
+        }
+    }
+}
+
 #[test]
 fn progress_goes_up_to_the_whole() {
     let folder = TempDir::new().unwrap();
