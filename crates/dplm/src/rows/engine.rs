@@ -218,6 +218,20 @@ impl<S: Store + 'static> Clipped<'_, S> {
     }
 }
 
+impl<S: Store + 'static> Clipped<'_, S> {
+    /// A sum that screening knows nearly all of.
+    fn known_outer_sum(&self, outer: &ClippedOuter<'_>) -> Result<Option<Moments>, Error> {
+        match (outer, &self.rows.screen, self.rows.store.in_memory()) {
+            (&ClippedOuter::Unclipped { theta, theta_unit, radius }, Some(screen), Some(rows))
+                if theta.link() == Link::Identity =>
+            {
+                screen.unclipped_outer_sum(rows, (theta, theta_unit), radius)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
 impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
     fn count(&self) -> u64 {
         self.rows.count()
@@ -270,8 +284,10 @@ impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
     }
 
     fn outer_sum(&self, outer: &ClippedOuter<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let sum = self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?;
-        let sum = Moments::from_upper(self.rows.features(), sum);
+        let sum = match self.known_outer_sum(outer)? {
+            Some(known) => known,
+            None => Moments::from_upper(self.rows.features(), self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?),
+        };
         Ok(OuterSum::new(sum, outer.largest_norm(&self.clip), self.rows.sensitivity(neighbours)))
     }
 

@@ -174,7 +174,7 @@ impl Held for Scratch {
     ) -> Result<Vec<T>, Error> {
         let add = |(mut buffer, sum): (Buffer, T), index: usize| {
             let depths = self.read_piece(index, &mut buffer)?;
-            let sum = add(sum, Piece { cells: &buffer.cells, bounds: &buffer.bounds, depths });
+            let sum = add(sum, Piece { cells: &buffer.cells, norms_sq: &[], bounds: &buffer.bounds, depths });
             Ok((buffer, sum))
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
@@ -257,8 +257,8 @@ impl Store for Scratch {
         (whitened.depths, whitened.cuts) = (self.depths.clone(), self.cuts.clone());
         let write = |mut buffer: Buffer, index: usize| {
             self.read_piece(index, &mut buffer)?;
-            let cells = whitening.encode(Kernel::best(), &buffer.cells);
-            whitened.write(self.cut(index).blocks.start, &cells).map_err(failed)?;
+            let encoded = whitening.encode(Kernel::best(), &buffer.cells);
+            whitened.write(self.cut(index).blocks.start, &encoded.cells).map_err(failed)?;
             Ok(buffer)
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));

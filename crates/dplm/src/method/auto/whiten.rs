@@ -22,7 +22,7 @@ use crate::{
     Error,
     interval::{Coordinates, Curvature, Floor, Resolved, resolve, without_noise},
     lattice::{CELL_SCALE_BITS, Design, Slot, Whitening},
-    matrix::{Eigen, columns, inverse},
+    matrix::{Eigen, columns, inverse, turned_to_triangle},
     method::{NotKeptError, Purpose, is_of_term, noisy::NoisyMatrix},
     plan::{
         counts::{self, LENGTH_THRESHOLDS},
@@ -102,6 +102,8 @@ pub(super) const TOP_OF_WHITENED: f64 = 3.0;
 /// a row of enormous length. Where rows are shortened it may stretch further.
 const LEAST_FLOOR: f64 = 0.3;
 const LEAST_FLOOR_SHORTENED: f64 = 0.1;
+/// Rows of so many cells or more are many.
+const MANY_CELLS: u64 = 1 << 22;
 /// A direction lost in noise is taken to be no shorter than this many standard deviations of it.
 const LEAST_SCALE: f64 = 1.5;
 /// A column is in the model when what is new in it stands this far above its noise: one that
@@ -173,7 +175,7 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let (plan, design) = (self.plan, self.design);
         let rounds = self.rounds()?;
         let found = Found::of(&rounds, plan.floor_of(&rounds, design));
-        let white = found.white(plan.request.purpose, design);
+        let white = found.white(plan, design);
         let white = if plan.shortens { white.shortened() } else { white };
         self.ask.whiten(&white.whitening, true)?;
         let last = rounds.last().expect("there was a first round");
@@ -193,7 +195,8 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let length = plan.rules().shares().length;
         let has = |budget: &Budget, share: f64| budget.left() >= plan.request.rho.share(share + length);
         while let Some(share) = plan.next_round(&rounds, design).filter(|&share| has(self.budget, share)) {
-            let matrix = rounds.last().expect("there was a first round").turned();
+            let all: Vec<usize> = (0..plan.features).collect();
+            let matrix = plan.quickly_made(rounds.last().expect("there was a first round").turned(), &all);
             let (number, ladders) = (rounds.len() + 1, Ladders::one(TOP_OF_WHITENED * (plan.features as f64).sqrt()));
             rounds.push(match plan.shortens {
                 true => self.shortened_round(&matrix, number, share)?,
@@ -245,6 +248,19 @@ impl Plan {
     pub(super) fn kept_terms(&self, design: &Design) -> Vec<usize> {
         let is_kept = |name: &str| self.request.keep.iter().any(|term| is_of_term(name, term));
         (0..self.features).filter(|&j| is_kept(&design.names()[j])).collect()
+    }
+
+    /// The same coordinates but for a rotation, after which each is made of its own cell and later
+    /// ones only: re-encoding then takes half as long, which matters where rows are many. Noise and
+    /// lengths are alike in every direction, so that nothing else changes.
+    fn quickly_made(&self, matrix: Mat<f64>, kept: &[usize]) -> Mat<f64> {
+        if self.rows.saturating_mul(kept.len() as u64) < MANY_CELLS {
+            return matrix;
+        }
+        let triangle = turned_to_triangle(&Mat::from_fn(kept.len(), kept.len(), |j, k| matrix[(kept[j], k)]));
+        let mut turned = Mat::zeros(matrix.nrows(), kept.len());
+        kept.iter().enumerate().for_each(|(j, &row)| (0..=j).for_each(|k| turned[(row, k)] = triangle[(j, k)]));
+        turned
     }
 
     /// The coordinates of the first round, how long its rows may be, and its share: what known
@@ -461,12 +477,15 @@ impl Found {
 
     /// Whitens what is in the model: what is resolved, or everything where nothing but predictions
     /// is wanted.
-    pub(super) fn white(self, purpose: Purpose, design: &Design) -> White {
-        let resolved = &match purpose {
+    pub(super) fn white(self, plan: &Plan, design: &Design) -> White {
+        let resolved = &match plan.request.purpose {
             Purpose::Inference => self.resolve(),
             Purpose::Prediction => Resolved { kept: (0..self.basis.ncols()).collect(), pivots: Vec::new() },
         };
         let Turn { matrix, moments } = self.turn(&resolved.kept);
+        // A direction that stayed short is a coordinate of its own.
+        let is_white = moments.iter().all(|&moment| moment >= 1.0);
+        let matrix = if is_white { plan.quickly_made(matrix, &resolved.kept) } else { matrix };
         let left_out = left_out(resolved, &self.law, &self.basis, &self.floor, design);
         let white = White::new(Whitening::new(matrix.as_ref()), resolved.kept.clone());
         White { moments, left_out, found: Some(self), ..white }

@@ -111,7 +111,7 @@ impl OnCard {
         };
         let cells = copy(&self.cells, RowBlock::len_for(self.features))?;
         let bounds = self.bounds.as_ref().map_or(Ok(Vec::new()), |bounds| copy(bounds, BLOCK_ROWS))?;
-        Ok(Chunk { cells, bounds, depths: Vec::new() })
+        Ok(Chunk { cells, bounds, ..Chunk::default() })
     }
 }
 
@@ -173,7 +173,7 @@ impl Store for OnCard {
             return Ok(self.encoded(whitening)?);
         }
         let encoded = OnCard::new(&self.card, whitening.outputs(), self.blocks)?;
-        encoded.fill(|put| self.for_each_piece(&mut |cells| put(&whitening.encode(Kernel::best(), cells))))?;
+        encoded.fill(|put| self.for_each_piece(&mut |cells| put(&whitening.encode(Kernel::best(), cells).cells)))?;
         Ok(encoded)
     }
 
