@@ -55,7 +55,7 @@ pub(super) struct Ended<A: Ask> {
 /// Where few rows are longer than this many times the length that as many normal ones exceed, rows
 /// are as long as normal ones: two steps of the ladder on which lengths are looked for, one since
 /// they are found from above and one for the noise of its counts.
-const AS_NORMAL: f64 = 1.189_207_115_002_721;
+pub(super) const AS_NORMAL: f64 = 1.189_207_115_002_721;
 
 impl<A: Ask> Sequence<'_, A> {
     /// The least-squares fit of a model, robust where the budget cannot afford a harmless clip.
@@ -77,9 +77,9 @@ impl<A: Ask> Sequence<'_, A> {
 
     /// A clip so wide that the fit is least squares, where the budget can afford one. It is derived
     /// for rows as long as normal ones: longer ones are clipped at smaller residuals, by a clip
-    /// that must be so much wider.
+    /// that must be so much wider. Where rows are shortened no clip makes a fit least squares.
     fn harmless(&self, white: &White) -> Option<Harmless> {
-        if self.plan.earlier.is_some() {
+        if self.plan.earlier.is_some() || white.row_length.is_some() {
             return None;
         }
         let (rules, features) = (self.plan.rules(), white.features());
