@@ -91,9 +91,10 @@ def test_the_readme(tmp_path, monkeypatch, program):
 
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_the_tutorials(name, tmp_path, monkeypatch, program):
-    """Every block of code runs after those before it; a block of text after it is exactly what it prints.
+    """Runs the code blocks in order; a block of text is exactly what the one before it prints.
 
-    With UPDATE_DOCUMENTS=1 the blocks of text are written anew instead, for a change of the numbers that is meant.
+    With UPDATE_DOCUMENTS=1 the blocks of text are written anew instead, for a change of the numbers
+    that is meant.
     """
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)

@@ -86,7 +86,7 @@ pub enum Error {
     /// A fit was not written or read.
     #[error(transparent)]
     FitFile(#[from] FitFileError),
-    /// There are no such threads to be had.
+    /// The threads cannot be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     /// Interrupted by the user.

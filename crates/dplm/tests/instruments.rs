@@ -225,7 +225,7 @@ fn results_tell_of_the_first_stage() {
 #[test]
 fn what_instruments_cannot_do_is_refused() {
     let refused = |lm: Lm<'_>| lm.check().unwrap_err().to_string();
-    assert!(refused(asked(FORMULA, 0.1).method("dpgd")).contains("knows no instruments"));
+    assert!(refused(asked(FORMULA, 0.1).method("dpgd")).contains("does not fit models with an instrument"));
     let source = table(&rows(300, 0.8, 1));
     let dry = asked(FORMULA, 0.5).check().unwrap().dry_run(&source, &RunOptions::default(), Progress::NONE).unwrap();
     assert_eq!((dry.units, dry.foreseen.unwrap_err()), (300, Unforeseen::Instrument));

@@ -47,7 +47,7 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Print results and errors only: no progress, notes or warnings, but for a seed's
+    /// Print results and errors only: no progress, notes or warnings, except that of a seed
     #[arg(long, short, global = true, display_order = 1000)]
     pub quiet: bool,
     /// Print this help
@@ -261,9 +261,9 @@ Example:
   dplm fit sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015";
 
 const DIAGNOSE: &str = "\
-For whoever may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a fit
-with the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition item
-by item, and the exact law of the iterates beside what happened.
+For users who may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a
+fit with the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition
+item by item, and the exact distribution of the iterates beside what happened.
 
 Example:
   dplm diagnose sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015 --not-private";

@@ -150,7 +150,7 @@ fn tell(over: &Over, printer: &Printer) {
     }
 }
 
-/// What a prediction says, as cells; none where nothing can be said.
+/// What a prediction says, as cells; they are empty if nothing can be said.
 fn numbers(prediction: &Prediction, with_person: bool) -> String {
     let &Prediction { estimate, std_error, interval, person, .. } = prediction;
     let known = [Some(estimate).filter(|estimate| !estimate.is_nan()), std_error];

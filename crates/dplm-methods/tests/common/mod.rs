@@ -25,7 +25,7 @@ pub struct Data {
 pub const SLOPES: [f64; 3] = [0.5, -0.3, 0.2];
 
 impl Data {
-    /// Standard normal columns and errors.
+    /// Standard Gaussian columns and errors.
     pub fn normal(rows: usize, features: usize, seed: u64) -> Data {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };

@@ -33,7 +33,7 @@ use crate::{
 pub struct GroupedDataset {
     by: By,
     groups: Vec<Dataset>,
-    /// How many cells of each column can be used, over all groups; none where rows were read on
+    /// How many cells of each column can be used, over all groups; `None` if rows were read on
     /// other machines.
     cells: Option<CellCounts>,
     /// How many units there are in all; public.
@@ -157,7 +157,7 @@ impl GroupedDataset {
         PreparedGroups::new(self, method, noise)
     }
 
-    /// Fits every group by the method asked for. Whoever calls keeps account of the budget; with a
+    /// Fits every group by the method asked for. The caller keeps account of the budget; with a
     /// ledger, use [`GroupedDataset::prepare`].
     ///
     /// # Guarantee

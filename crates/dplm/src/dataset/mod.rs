@@ -33,11 +33,11 @@ pub struct Dataset {
     model: Model,
     design: Design,
     rows: Encoded,
-    /// How many cells of each column can be used; none where rows were read on other machines.
+    /// How many cells of each column can be used; `None` if rows were read on other machines.
     cells: Option<CellCounts>,
     /// The columns of the table, used or not.
     columns: String,
-    /// Who a row is of, where the privacy unit is a person.
+    /// How the table says which person a row belongs to, where the privacy unit is a person.
     person: Option<Person>,
     /// Whether a fit was given the memory that rows were in.
     given_up: bool,
@@ -58,7 +58,7 @@ pub struct Reading<'a> {
     /// temporary file. Three quarters of the machine's memory when nothing is said, where the
     /// system tells how much that is, as Linux does; else all of them stay in memory.
     pub memory: Option<u64>,
-    /// Who a row is of; each row stands for itself when nothing is said.
+    /// How the table says which person a row belongs to; by default, each row stands for itself.
     pub person: Option<Person>,
     /// What rows are weighted by; all count alike when nothing is said.
     pub weights: Option<Weights>,
@@ -113,8 +113,8 @@ impl Reading<'_> {
         Ok((model, design))
     }
 
-    /// Who a row is of, refused where persons could have more rows than sums over them are exact
-    /// for.
+    /// The persons that rows belong to; refused if they could have more rows than sums over them
+    /// are exact for.
     fn checked_person(&self) -> Result<Option<&Person>, ConfigError> {
         match &self.person {
             Some(person) if !person.is_sound() => Err(ConfigError::RowsPerPerson),
@@ -234,7 +234,7 @@ impl Dataset {
         Prepared::counting(self, method, noise)
     }
 
-    /// Fits by the method asked for. Whoever calls keeps account of the budget; with a ledger, use
+    /// Fits by the method asked for. The caller keeps account of the budget; with a ledger, use
     /// [`Dataset::prepare`].
     ///
     /// # Guarantee

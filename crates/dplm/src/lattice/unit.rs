@@ -163,7 +163,7 @@ pub(crate) struct UnitClip {
     shift: u32,
 }
 
-/// Clips have at most so many bits on their grid.
+/// Clips have at most this many bits on their grid.
 const CLIP_BITS: u32 = 46;
 /// At least the length, in steps of the grid, of what rounding to it leaves of a vector: half a
 /// step in each of fewer than 2^14 coordinates.
@@ -202,7 +202,8 @@ pub(crate) struct UnitGradients {
     /// For each coefficient, the sums of all persons to the nearest step of the clip's grid:
     /// integers of at most 2^53.
     sums: Vec<Lanes>,
-    /// What is left of them, in lattice units: at most half a step. Nothing where a step is one.
+    /// What is left of them, in lattice units: at most half a step. Empty if a step is one lattice
+    /// unit.
     remainders: Vec<Lanes>,
     residuals: Vec<Lanes>,
     residual_remainders: Vec<Lanes>,
@@ -294,8 +295,8 @@ impl UnitGradients {
         squares.iter().map(|square| (square << (2 * clip.shift)) >> shift).sum::<u128>().cast_signed()
     }
 
-    /// At least the length of a person's vector on the grid, but for rounding of a few parts in
-    /// 2^53.
+    /// The length of a person's vector on the grid, rounded up, except for an error of a few parts
+    /// in 2^53.
     fn length_up(&self, lane: usize) -> f64 {
         self.length.square[lane].sqrt() / self.length.scale[lane]
     }
@@ -733,9 +734,9 @@ mod tests {
         direction
     }
 
-    /// Whoever is sure is within the clip, with no residual saturated, wherever in the region one
-    /// looks, also in the direction in which their vector grows most. Clips are set about where the
-    /// bound ends.
+    /// Persons who are sure not to be clipped are within the clip, with no residual saturated,
+    /// everywhere in the region, also in the direction in which their vector grows most. Clips are
+    /// set to about where the bound ends.
     #[test]
     fn who_is_sure_is_within_the_clip_all_over_the_region() {
         let kernel = Kernel::best();

@@ -19,8 +19,8 @@ impl<S: Store + 'static> CustomRows for Engine<S> {
         let shape = query.shape();
         shape.must_fit();
         let sum = self.sums(Sum::Custom(query))?;
-        // Each row's term was held against its shape, and a person has at most so many rows; a unit
-        // that is zeroed out has terms of nothing.
+        // Each row's term was held against its shape, and a person has at most `rows_in_unit` rows;
+        // the terms of a unit that is zeroed out are zero.
         let claim = shape.claimed(self.rows_in_unit().unwrap_or(1), self.sensitivity(neighbours));
         Ok(Sensitive::claim(sum, claim))
     }
@@ -52,7 +52,7 @@ impl BatchSums {
         BatchSums { sums: vec![vec![0; (features + 1) * (features + 2) / 2]; batches], next: 0 }
     }
 
-    /// Adds the first so many rows of a block, which follow those before.
+    /// Adds the first `rows` rows of a block, which follow those before.
     pub(super) fn add(&mut self, block: RowBlock<'_>, rows: usize) {
         let cells = block.cells();
         for lane in 0..rows {
@@ -83,7 +83,7 @@ impl BatchCells {
         BatchCells { features, cells: vec![Vec::new(); batches], counts: vec![0; batches], next: 0 }
     }
 
-    /// Adds the first so many rows of a block, which follow those before.
+    /// Adds the first `rows` rows of a block, which follow those before.
     pub(super) fn add(&mut self, block: RowBlock<'_>, rows: usize) {
         let length = RowBlock::len_for(self.features);
         for lane in 0..rows {

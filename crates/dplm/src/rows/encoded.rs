@@ -17,7 +17,7 @@ use crate::{
     table::{Block, DataError},
 };
 
-/// Rows stay in memory while they take at most one part in so many of what is allowed: the rest is
+/// Rows stay in memory while they take at most one `MEMORY_SHARE`th of what is allowed: the rest is
 /// for re-encoded rows, undecided rows and work.
 const MEMORY_SHARE: u64 = 2;
 
@@ -52,7 +52,7 @@ impl<'a> Builder<'a> {
         Builder { encoded, features: design.features(), memory, scratch: None }
     }
 
-    /// One of so many builders that share the memory.
+    /// One of several builders that share the memory.
     pub(super) fn one_of(self, builders: usize) -> Builder<'a> {
         Builder { memory: self.memory / builders.max(1) as u64, ..self }
     }
@@ -124,7 +124,7 @@ impl Encoded {
     ///
     /// # Guarantee
     /// From then on every query claims what [`Sensitivity`](crate::privacy) asks of groups, and how
-    /// many units there are is not told.
+    /// many units there are is not stated.
     #[doc(hidden)]
     pub fn say_of_group(&mut self, said: u64) {
         match self {

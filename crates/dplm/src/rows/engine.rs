@@ -1,4 +1,4 @@
-//! The questions, answered from any store.
+//! The queries, answered from any store.
 
 use std::cell::RefCell;
 
@@ -19,15 +19,15 @@ use crate::{
     privacy::{Neighbours, NotPrivate, Sensitive, Sensitivity},
 };
 
-/// Rows in a store of their own kind, ready for questions.
+/// Rows in one kind of store, ready for queries.
 pub struct Engine<S> {
     pub(super) store: S,
     features: usize,
-    /// How many units there are: rows, or persons with at most so many rows.
+    /// How many units there are: rows, or persons with at most `rows_in_unit` rows.
     count: u64,
     rows_in_unit: Option<u32>,
-    /// Where these are the units of one of several groups, how many there are said to be: that is
-    /// public, and how many there are is not.
+    /// If these are the units of one of several groups, the stated number of them: that is public,
+    /// and the true number is not.
     said: Option<u64>,
     /// Whether these rows are needed for one fit only.
     given_up: bool,
@@ -54,19 +54,19 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// The same rows by person, each with at most so many rows.
+    /// The same rows by person, each with at most `most` rows.
     pub(super) fn by_person(self, grouping: &Grouping, most: u32) -> Result<Engine<S>, Error> {
         let features = grouping.features(self.features);
         let grouped = Engine::new(self.store.grouped(grouping)?, features, grouping.persons());
         Ok(Engine { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
     }
 
-    /// Says that the units are persons, each with at most so many rows, where a number is given.
+    /// Says that the units are persons, each with at most this number of rows, if one is given.
     pub(super) fn of_persons(self, rows_in_unit: Option<u32>) -> Engine<S> {
         Engine { rows_in_unit, ..self }
     }
 
-    /// Says that these are the units of one of several groups, about so many.
+    /// Says that these are the units of one of several groups, and about how many there are.
     pub(super) fn say_of_group(&mut self, said: u64) {
         self.said = Some(said);
     }
@@ -82,12 +82,12 @@ impl<S: Store> Engine<S> {
         Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, ..rows }
     }
 
-    /// How many units there are, which is not public of a group.
+    /// How many units there are; for a group this is not public.
     pub(super) fn true_count(&self) -> u64 {
         self.count
     }
 
-    /// Stops a program that divides units by their place in the table, where they have none.
+    /// Stops a program that divides units by their place in the table if they have no such place.
     pub(super) fn must_be_whole(&self) {
         assert!(self.rows_in_unit.is_none() && self.said.is_none(), "batches are of the rows of a whole table");
     }
@@ -149,7 +149,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 
     fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
-        // Bounds and what is known by screening stay good for as long as the clip does.
+        // Bounds and the results of screening remain valid until the clip changes.
         if self.clip != Some(clip) {
             self.store.set_clip(&clip, self.kernel)?;
             self.clip = Some(clip);
@@ -198,7 +198,7 @@ impl<S: Store + 'static> Rows for Engine<S> {
     }
 
     fn through<'a>(&'a self, whitening: &'a Whitening) -> Result<Box<dyn Seen + 'a>, Error> {
-        // What a person with several rows is depends on all of them together.
+        // The contribution of a person with several rows depends on all of them together.
         if self.rows_in_unit.is_some() || !self.store.is_here() {
             return Ok(Box::new(self.whitened(whitening)?));
         }
@@ -250,8 +250,8 @@ impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
         };
         // Each row's term `X_i w`, `|w| <= B_i` (`family::weighted` of a binary response), has
         // integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
-        // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's
-        // term.
+        // clipped as a whole (`UnitGradients::factors`), and a person's rows affect no other
+        // person's term.
         Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_vector_sum(&self.clip.gamma_sq())))
     }
 
@@ -301,7 +301,7 @@ impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
 struct SeenRows<'a, S> {
     rows: &'a Engine<S>,
     whitening: &'a Whitening,
-    /// What the first question found out for the second.
+    /// What the first query found for the second.
     measured: RefCell<Option<Measured>>,
 }
 

@@ -33,9 +33,9 @@ use crate::{
 /// Rows in a scratch file.
 pub type FileRows = Engine<Scratch>;
 
-/// About so many bytes are read at a time.
+/// About how many bytes are read at a time.
 const PIECE_BYTES: usize = 4 << 20;
-/// Undecided rows may take one part in so many, on two levels.
+/// Undecided rows may take one `SPARE_SHARE`th of the memory, on two levels.
 const SPARE_SHARE: u64 = 8;
 
 /// An unnamed file of blocks.

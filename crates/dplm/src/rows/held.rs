@@ -79,13 +79,13 @@ pub trait Held: Sync {
     ) -> Result<Vec<T>, Error>;
 }
 
-/// One block or group in so many makes a sample of about so many rows of all.
+/// The distance between blocks or groups that makes a sample of about `rows` rows of `all`.
 pub(super) fn stride(all: u64, rows: usize) -> usize {
     usize::try_from(all).map_or(1, |all| (all / rows.max(1)).max(1))
 }
 
 /// The length of parts of a whole such that every thread has a few: enough to share the work
-/// evenly, and not so many that their sums take memory.
+/// evenly, and few enough that their sums take little memory.
 pub(super) fn evenly(length: usize) -> usize {
     length.div_ceil(4 * rayon::current_num_threads()).max(1)
 }

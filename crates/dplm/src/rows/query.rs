@@ -1,5 +1,4 @@
-//! What rows are asked, as values: the same query can be put to rows in memory, in a file, or on
-//! other machines.
+//! Queries as values: the same query can be put to rows in memory, in a file, or on other machines.
 
 use super::{
     custom::{CustomQuery, Term as CustomTerm},
@@ -43,7 +42,7 @@ pub(super) enum Sum<'a> {
 /// The parameters, and their arithmetic.
 pub(super) type At<'a> = (&'a Theta, &'a Lattice);
 
-/// What one row, or one person, adds.
+/// What one row, or one person, contributes.
 #[derive(Clone, Copy)]
 pub(super) enum Term {
     /// `X_i clamp(r_i, -B_i, B_i)`, or what the link says of a binary response.
@@ -91,7 +90,7 @@ impl Query<'_> {
         theta.link()
     }
 
-    /// The sum over rows that are here. Integer sums do not mind the order.
+    /// The sum over local rows. The order does not change a sum of integers.
     pub(super) fn over(&self, rows: &impl Held) -> Result<Vec<i128>, Error> {
         match self.sum {
             Sum::Terms(term, at, clip) => self.sum_of_terms(rows, term, at, clip),
@@ -212,7 +211,7 @@ impl Query<'_> {
         Ok(counts.fold(vec![0; ladder.len() + 1], plus))
     }
 
-    /// The sum of a query of another crate over rows that are here.
+    /// The sum of a query of another crate over local rows.
     fn sum_of_custom(&self, rows: &impl Held, query: &dyn CustomQuery) -> Result<Vec<i128>, Error> {
         let (len, shape) = (self.len(), query.shape());
         let parts = rows.fold(

@@ -179,7 +179,7 @@ impl Sorting<'_> {
         }
     }
 
-    /// Whether so many more rows may be kept; notes it where they may not.
+    /// Whether `more` further rows may be kept; notes in `part` if they may not.
     fn has_room(&self, more: u64, gathered: &AtomicU64, part: &mut Part) -> bool {
         part.is_partial |= gathered.fetch_add(more, Ordering::Relaxed) + more > self.most_rows;
         !part.is_partial
@@ -329,8 +329,8 @@ struct GatherPersons {
     columns: Vec<[f32; COMPRESSED]>,
 }
 
-/// A person with so many times the rows of those who wait joins another group: little is filled up
-/// with zeros then.
+/// A person with this many times the rows of those who wait joins another group, so that little is
+/// filled up with zeros.
 const DEEPER: usize = 2;
 
 impl GatherPersons {
@@ -392,7 +392,7 @@ impl GatherPersons {
     }
 }
 
-/// The first so many of the bits that are set, and the others.
+/// The first `most` of the bits that are set, and the others.
 fn split(bits: u32, most: usize) -> (u32, u32) {
     let others = (0..most).fold(bits, |rest, _| rest & rest.wrapping_sub(1));
     (bits & !others, others)

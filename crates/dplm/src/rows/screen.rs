@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// A share of the rows, and at least so many, are looked at for the first guess.
+/// One row in `SAMPLE_SHARE`, and at least `SAMPLE_LEAST`, are looked at for the first guess.
 const SAMPLE_SHARE: u64 = 32;
 const SAMPLE_LEAST: u64 = 8192;
 /// Steps of the first guess; each leaves at most the clipped share of the distance.
@@ -51,7 +51,7 @@ const TRAVEL: f64 = 1.25;
 /// what making the copy costs.
 const COARSE_PASS: f64 = 0.35;
 const COARSE_SORT: f64 = 3.0;
-/// One row in so many may have cells that do not fit a byte.
+/// One row in this number may have cells that do not fit a byte.
 const COARSE_WITHOUT: usize = 512;
 /// Where more than one row in so many is shrunk, all are visited.
 const MOST_LONG: u64 = 8;
@@ -494,7 +494,7 @@ impl Sample<'_> {
     }
 }
 
-/// How far noise keeps iterates from the optimum, in lattice units: the stationary law of
+/// How far noise keeps iterates from the optimum, in lattice units: the stationary distribution of
 /// `theta <- theta - eta (h theta + lambda z)`, and three deviations of its length. None when the
 /// steps do not contract.
 fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! Where encoded cells are kept, and what is asked of them there.
+//! Where encoded cells are kept, and what can be computed there.
 
 use rayon::prelude::*;
 
@@ -17,10 +17,10 @@ use crate::{
 /// Blocks per chunk of a sample.
 const SAMPLE_BLOCKS: usize = 32;
 
-/// What passes cost, in visits of as many rows in memory.
+/// The costs of passes, in visits of as many rows in memory.
 #[derive(Clone, Copy)]
 pub struct Costs {
-    /// With fewer rows nothing is sought to be saved.
+    /// With fewer rows, saving passes is not tried.
     pub(super) fewest_rows: u64,
     /// Visiting all rows once.
     pub(super) pass: f64,
@@ -56,8 +56,8 @@ pub trait Store: Sync + Sized {
     /// How many rows a pass visits: those that are data, and those that fill them up.
     fn rows(&self) -> u64;
 
-    /// About so many rows from all over, those of a person together, for a guess at what the rest
-    /// is like.
+    /// A sample of about this many rows from all over, those of a person together, for a guess at
+    /// what the rest is like.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -81,8 +81,8 @@ pub trait Store: Sync + Sized {
     /// When rows cannot be read or kept.
     fn whitened(&self, whitening: &Whitening) -> Result<Self, Error>;
 
-    /// The same rows re-encoded where they are, without bounds, and none left here; nothing where
-    /// that cannot be done.
+    /// The same rows re-encoded where they are, without bounds, and none left here; `None` if that
+    /// cannot be done.
     fn whitened_in_place(&mut self, _: &Whitening) -> Option<Self> {
         None
     }

@@ -53,7 +53,7 @@ struct Places {
 }
 
 impl Places {
-    /// Nothing where the budget does not resolve one of the three.
+    /// `None` if the budget does not resolve one of the three.
     fn of(kept: &[usize], all: &Design, names: &[String; 3]) -> Option<Places> {
         let place = |name: &String| kept.iter().position(|&slot| all.names()[slot] == *name);
         let [instrument, regressor, response] = names.each_ref().map(place);
@@ -76,7 +76,7 @@ struct New {
 }
 
 impl New {
-    /// Nothing where noise has left nothing of one of them.
+    /// `None` if noise has left nothing of one of them.
     fn of(moments: &Mat<f64>, basis: &Mat<f64>, places: &Places) -> Option<New> {
         let controls = columns(basis, &places.controls);
         let gram = inverse(&(controls.transpose() * moments * &controls));

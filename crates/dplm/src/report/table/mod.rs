@@ -77,7 +77,7 @@ pub enum TableError {
     },
 }
 
-/// P-values below these have so many stars.
+/// P-values below each of these have this number of stars.
 const STARS: [(f64, usize); 3] = [(0.001, 3), (0.01, 2), (0.05, 1)];
 
 /// A table as it is laid out, before it is written in one of the [`TableForm`]s.

@@ -41,7 +41,7 @@ pub(super) struct Buffers {
 pub(super) enum Spread {
     /// Every warp works by itself.
     Warps,
-    /// A block of so many threads for each multiprocessor, as often, each with as many in the
+    /// `each` blocks of `threads` threads for each multiprocessor, with `second` blocks in the
     /// second dimension.
     Blocks { threads: u32, each: u32, second: u32 },
 }
@@ -64,7 +64,7 @@ impl Card {
         &self.context.traits.name
     }
 
-    /// How a step over rows of so many columns is run in one reading, where the card can.
+    /// How a step over rows of this many columns is run in one reading; `None` if the card cannot.
     pub(super) fn step_plan(&self, columns: usize, halves: bool) -> Option<StepPlan> {
         let traits = &self.context.traits;
         (traits.capability >= BULK_COPIES).then(|| StepPlan::new(columns, halves, traits.shared))?
@@ -129,7 +129,7 @@ impl Buffers {
         Ok(memory.at(0))
     }
 
-    /// So many sums, zeros at first; gives where they are.
+    /// Makes room for `length` sums, zero at first, and returns its address.
     pub(super) fn sums(&mut self, card: &Card, length: usize) -> Result<u64, DeviceError> {
         let (bytes, context) = (length * size_of::<u64>(), &card.context);
         if self.sums.as_ref().is_none_or(|(memory, _)| memory.bytes() < bytes) {

@@ -210,7 +210,7 @@ impl Context {
         check("cuCtxSetCurrent", unsafe { (self.driver.context_use)(self.context) })
     }
 
-    /// Bytes of memory that nobody uses.
+    /// Bytes of free memory.
     pub(super) fn free(&self) -> Result<u64, DeviceError> {
         self.enter()?;
         let (mut free, mut all) = (0, 0);
@@ -242,7 +242,7 @@ impl Context {
         Ok(Function(function))
     }
 
-    /// Runs a kernel. Each argument is so many words, as the kernel declares them.
+    /// Runs a kernel. Each argument is given as words, as many as the kernel declares for it.
     pub(super) fn run(&self, function: &Function, shape: Shape, arguments: &[&[u64]]) -> Result<(), DeviceError> {
         self.enter()?;
         let mut pointers: Vec<*mut c_void> = arguments.iter().map(|words| words.as_ptr().cast_mut().cast()).collect();
@@ -323,7 +323,7 @@ impl Memory {
         self.bytes
     }
 
-    /// The address as an argument, so many bytes after the start.
+    /// The address `offset` bytes after the start, as an argument.
     pub(super) fn at(&self, offset: usize) -> u64 {
         assert!(offset <= self.bytes, "an address inside");
         self.address + offset as u64
@@ -349,7 +349,7 @@ impl Memory {
         let bytes = length * size_of::<T>();
         assert!(length <= from.length && offset + bytes <= self.bytes, "numbers of both sides");
         self.context.enter()?;
-        // SAFETY: both sides have so many bytes.
+        // SAFETY: both sides have this many bytes.
         let code = unsafe {
             let stream = self.context.streams[queue.0];
             (self.context.driver.copy_to)(self.address + offset as u64, from.start.cast(), bytes, stream)
@@ -362,7 +362,7 @@ impl Memory {
         let bytes = length * size_of::<T>();
         assert!(length <= to.length && offset + bytes <= self.bytes, "numbers of both sides");
         self.context.enter()?;
-        // SAFETY: both sides have so many bytes, and the copy is waited for while the buffer is
+        // SAFETY: both sides have this many bytes, and the copy is waited for while the buffer is
         // borrowed.
         let code = unsafe {
             let stream = self.context.streams[0];
@@ -375,7 +375,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // An error here would be one of work that was done before, and was told then.
+        // An error here would be one of earlier work, which reported it.
         if self.context.enter().is_ok() {
             // SAFETY: the memory was taken in this context, and is freed once.
             let _ = unsafe { (self.context.driver.memory_free)(self.address) };
@@ -401,20 +401,20 @@ impl<T: Plain> Pinned<T> {
         // SAFETY: the call writes one address.
         check("cuMemHostAlloc", unsafe { (context.driver.host_take)(&raw mut start, bytes, 0) })?;
         let start = start.cast::<T>();
-        // SAFETY: there are so many bytes, pages are aligned, and zeros are numbers.
+        // SAFETY: there is room for `length` numbers, pages are aligned, and zeros are numbers.
         unsafe { start.write_bytes(0, length) };
         Ok(Pinned { context: context.clone(), start, length })
     }
 
     pub(super) fn numbers(&self) -> &[T] {
-        // SAFETY: there are so many numbers.
+        // SAFETY: there are `length` numbers.
         unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 
     /// To write to, once a queue that may still copy from here is done.
     pub(super) fn numbers_mut(&mut self, queue: Queue) -> Result<&mut [T], DeviceError> {
         self.context.wait(queue)?;
-        // SAFETY: there are so many numbers, and nothing else uses them.
+        // SAFETY: there are `length` numbers, and nothing else uses them.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start, self.length) })
     }
 }

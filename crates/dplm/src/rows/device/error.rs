@@ -36,7 +36,7 @@ pub enum DeviceError {
         /// What is free.
         free: u64,
     },
-    /// Somebody else has taken the memory.
+    /// Another program has taken the memory.
     #[error("the GPU has no memory left: end what else runs on it, or leave out the device")]
     OutOfMemory,
     /// Persons with several rows are to be protected.

@@ -27,20 +27,20 @@ pub(super) fn only(module: &str, kernel: &str) -> CString {
 
 /// Bytes of a column of a block: 32 rows, four bytes each.
 const COLUMN_BYTES: usize = 128;
-/// Up to so many columns a lane has a whole row; kernels are for multiples of four.
+/// The most columns with which a lane has a whole row; kernels are for multiples of four.
 const WHOLE: usize = 24;
-/// From so many columns on, such a kernel needs so many registers that only half of the threads
-/// fit.
+/// From this number of columns on, the registers that such a kernel needs leave room for only half
+/// of the threads.
 const MANY: usize = 17;
-/// Up to so many columns a warp has rows to itself; with more, warps form teams.
+/// The most columns with which a warp has rows to itself; with more, warps form teams.
 const ALONE: usize = 52;
-/// From so many columns on, fewer threads are faster where a warp has rows to itself.
+/// From this number of columns on, fewer threads are faster where a warp has rows to itself.
 const WIDE: usize = 33;
 /// And up to here such a warp has room for two blocks at a time.
 const WIDER: usize = 37;
 /// Columns that a lane may have of its warp's slice; lanes have every fourth.
 const WIDTHS: [usize; 2] = [8, 13];
-/// A warp that works alone takes about so many bytes at a time; with very few columns more, since
+/// About how many bytes a warp that works alone takes at a time; with very few columns more, since
 /// starting a tile takes as long as a few blocks.
 const TILE_BYTES: usize = 2048;
 const FEW: usize = 4;
@@ -63,7 +63,8 @@ pub(super) struct StepPlan {
 }
 
 impl StepPlan {
-    /// For rows of so many columns, the response included; none where so wide a row does not fit.
+    /// The plan for rows of `columns` columns, the response included; `None` if such a row does not
+    /// fit.
     pub(super) fn new(columns: usize, halves: bool, shared: usize) -> Option<StepPlan> {
         let plan = if columns <= WHOLE {
             StepPlan::whole(columns)
@@ -105,7 +106,7 @@ impl StepPlan {
         StepPlan { kernel, threads, warps_per_team, blocks_per_tile, stages, shared, rows_per_sum: 4, halves: false }
     }
 
-    /// Bytes of shared memory with so many places for tiles: these, their barriers, and what the
+    /// Bytes of shared memory with `stages` places for tiles: these, their barriers, and what the
     /// warps of a team exchange.
     fn used(&self, columns: usize, stages: usize) -> usize {
         let warps = self.threads / 32;
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(StepPlan::new(5000, false, SHARED), None);
     }
 
-    /// A sum takes so many rows of a block and must stay at most 2^53.
+    /// A sum takes `rows_per_sum` rows of a block and must stay at most 2^53.
     #[test]
     fn sums_leave_floats_in_time() {
         for columns in [3, 11, 101, 501] {

@@ -64,7 +64,7 @@ fn check_space(card: &Card, blocks: u64, features: usize) -> Result<(), DeviceEr
 }
 
 impl OnCard {
-    /// Room for so many blocks.
+    /// Room for `blocks` blocks.
     pub(super) fn new(card: &Arc<Card>, features: usize, blocks: u64) -> Result<OnCard, DeviceError> {
         let bytes = blocks as usize * RowBlock::len_for(features) * size_of::<f32>();
         let cells = Memory::take(&card.context, bytes)?;
@@ -181,7 +181,7 @@ impl Store for OnCard {
         u64::MAX
     }
 
-    /// A pass costs so little that nothing is sought to be saved.
+    /// A pass costs so little that saving passes is not tried.
     fn costs(&self) -> Costs {
         Costs { fewest_rows: u64::MAX, ..Costs::HELD }
     }

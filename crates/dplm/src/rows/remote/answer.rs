@@ -153,8 +153,8 @@ impl Answer {
         Answer { sums, rows: sorted.rows.chunks, features, ..Answer::default() }
     }
 
-    /// What all rows together are, over a region; nothing where the numbers are not as many as they
-    /// must be.
+    /// What all rows together are, over a region; `None` if the answer has too many or too few
+    /// numbers.
     pub(super) fn into_sorted(self, features: usize) -> Option<Sorted> {
         if self.is_partial {
             return Some(Sorted { is_partial: true, ..Sorted::nothing(features) });
@@ -245,7 +245,7 @@ impl Answer {
     }
 }
 
-/// Both sums; nothing where they have not as many integers, or leave `i128`.
+/// The sum of both; `None` if their lengths differ or it overflows an `i128`.
 fn checked_plus(mine: &[i128], theirs: &[i128]) -> Option<Vec<i128>> {
     let sums =
         mine.iter().zip(theirs).map(|(mine, theirs)| mine.checked_add(*theirs)).collect::<Option<Vec<i128>>>()?;

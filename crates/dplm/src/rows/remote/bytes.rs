@@ -96,7 +96,7 @@ pub(super) fn fingerprint(bytes: &[u8]) -> Fingerprint {
     *bytes.last_chunk().expect("bytes end with their fingerprint")
 }
 
-/// Bytes that are being read; nothing where they end too soon.
+/// Bytes that are being read; its methods return `None` if these end too soon.
 pub(super) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -63,7 +63,7 @@ pub enum RemoteError {
     Stale,
     /// Persons whose rows take too much memory when they are laid out.
     #[error(
-        "persons with up to {asked} rows of so many coefficients take too much memory where the rows are: set rows_per_person to at most {most}"
+        "persons with up to {asked} rows need too much memory on the workers for this number of coefficients: set rows_per_person to at most {most}"
     )]
     WidePersons {
         /// How many rows of a person were to count.

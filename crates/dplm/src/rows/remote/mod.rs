@@ -15,8 +15,8 @@
 //! Where persons are protected, the rows of one are in one block; where there are groups, a block
 //! is of one of them ([`Packer`]).
 //!
-//! Answers are as private as the rows: sums over a block, and rows themselves. Whoever carries them
-//! is trusted as this machine is.
+//! Answers are as private as the rows: sums over a block, and rows themselves. Those who carry them
+//! are trusted as this machine is.
 
 mod error;
 mod bytes;
@@ -80,7 +80,7 @@ pub type RemoteRows = Engine<Blocks>;
 
 /// More rows than these say no more of what all are like.
 const MOST_SAMPLED: usize = 1 << 16;
-/// Undecided rows may take one part in so many of the memory.
+/// Undecided rows may take one `SPARE_SHARE`th of the memory.
 const SPARE_SHARE: u64 = 8;
 /// What a question costs, in visits of as many rows in memory. That is a guess: starting work on a
 /// cluster takes longer than the work itself.
@@ -101,8 +101,8 @@ pub struct Blocks {
 }
 
 impl RemoteRows {
-    /// Asks which blocks there are. Their rows have so many coefficients, and the work on them may
-    /// take so many bytes of memory here; three quarters of the machine's when nothing is said.
+    /// Asks which blocks there are. Their rows have `features` coefficients, and the work on them
+    /// may take `memory` bytes here: by default, three quarters of the machine's memory.
     ///
     /// # Errors
     /// When the blocks cannot be asked, are not of this version or of other columns, or hold no
@@ -113,7 +113,7 @@ impl RemoteRows {
         Ok(Engine::new(blocks, features, units))
     }
 
-    /// The same where units are persons, of each of whom so many rows count.
+    /// The same where units are persons, and at most `rows_in_unit` rows of each count.
     ///
     /// # Errors
     /// The same; and when the rows of a person could take more memory than workers have for them.
@@ -129,8 +129,8 @@ impl RemoteRows {
         Ok(Engine::new(blocks, features, units).of_persons(Some(rows_in_unit)))
     }
 
-    /// The same for the units of each of so many groups, and how many units there are in all, in a
-    /// group or in none. Says of no group how many units it has.
+    /// The same for the units of each of several groups, and how many units there are in all, in a
+    /// group or in none. How many units a single group has is not returned.
     ///
     /// # Errors
     /// The same.

@@ -51,7 +51,7 @@ pub(super) struct Units<'a> {
     /// The group they are in; 0 where there are none.
     pub(super) group: u32,
     /// How many of the rows, which follow each other, each person has, and what is made of them;
-    /// none where rows stand for themselves.
+    /// `None` if rows stand for themselves.
     pub(super) of_persons: Option<(&'a [u16], Together)>,
 }
 
@@ -118,7 +118,7 @@ fn head(id: BlockId, group: u32, features: usize) -> Writer {
 /// The group of what is in none.
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
-/// How many rows each person has, and what is made of them; none where rows stand for themselves.
+/// How many rows each person has, and what is made of them; `None` if rows stand for themselves.
 type OfPersons = Option<(Vec<u16>, Together)>;
 
 /// A block of packed rows.
@@ -127,7 +127,7 @@ pub(super) struct Unpacked {
     pub(super) group: u32,
     /// How many units there are: rows, or persons.
     pub(super) units: u32,
-    /// The most rows of a person; none where rows stand for themselves.
+    /// The most rows of a person; `None` if rows stand for themselves.
     pub(super) rows_in_unit: Option<u32>,
     pub(super) rows: Chunks,
 }
@@ -173,8 +173,8 @@ impl Unpacked {
     }
 }
 
-/// The most rows of a person; nothing where one has fewer than so many or more than can be laid
-/// out, or all together have others than there are.
+/// The most rows of a person; `None` if one has fewer than `least` or more than can be laid out, or
+/// if their numbers do not add up to `rows`.
 fn checked_longest(sizes: &[u16], least: u16, rows: u32, features: usize) -> Option<u32> {
     let longest = sizes.iter().copied().map(u32::from).max()?;
     let is_sound = sizes.iter().all(|size| *size >= least)
@@ -255,7 +255,7 @@ fn persons_of(chunk: &Chunk, features: usize) -> Vec<Flat> {
     pieces
 }
 
-/// Reads what [`write_chunk`] writes; nothing where it is none.
+/// Reads what [`write_chunk`] writes; `None` if the bytes are something else.
 pub(super) fn read_chunk(reader: &mut Reader<'_>, features: usize) -> Option<Vec<Chunk>> {
     let mut chunks = Vec::new();
     for _ in 0..reader.count()? {
@@ -299,7 +299,7 @@ const fn bytes_for(largest: u32) -> usize {
     (u32::BITS - largest.leading_zeros()).div_ceil(8) as usize
 }
 
-/// Reads rows and how many there are; nothing where they are not cells of the lattice.
+/// Reads rows and how many there are; `None` if they are not cells of the lattice.
 pub(super) fn read_rows(reader: &mut Reader<'_>, features: usize) -> Option<(u32, Chunk)> {
     let rows = reader.count()?;
     if features == 0 || features > MOST_CELLS / BLOCK_ROWS || rows > most_rows(features) {
@@ -329,7 +329,7 @@ impl Column<'_> {
         Some(Column { least, bytes, packed })
     }
 
-    /// Writes the cells of a column; nothing where one is out of range.
+    /// Writes the cells of a column; `None` if one is out of range.
     fn unpack(&self, cells: (&mut [f32], usize), index: usize, features: usize) -> Option<()> {
         match self.bytes {
             0 => self.write(cells, index, features, std::iter::repeat([0; 4])),

@@ -18,9 +18,10 @@ const MOST_WAITING: usize = 4;
 /// Packs the rows of a part of the data.
 ///
 /// # Guarantee
-/// Which rows of a person count, and in which group, is a rule about that person: the first so
-/// many, in the order in which they come, of those in the group of the first that is in any. As in
-/// [`GroupBuilder`](crate::rows) on one machine.
+/// Which rows of a person count, and in which group, is a rule about that person alone. The first
+/// row that is in a group decides the person's group, and the first rows in that group count, up to
+/// the stated number, in the order in which they come. [`GroupBuilder`](crate::rows) has the same
+/// rule on one machine.
 pub struct Packer {
     design: Design,
     /// How many coefficients there are, which may be fewer than columns that are packed.
@@ -38,7 +39,7 @@ pub struct Packer {
     packed: Vec<Packed>,
 }
 
-/// A packed block, and the number of its group; none where it is of units that are in no group.
+/// A packed block, and the number of its group; `None` if its units are in no group.
 pub struct Packed {
     /// The group.
     pub group: Option<u32>,
@@ -74,7 +75,7 @@ impl Waiting {
 }
 
 impl Packer {
-    /// No rows yet of this part of the data, for so many groups where rows are grouped.
+    /// No rows yet of this part of the data, for `groups` groups if rows are grouped.
     ///
     /// # Errors
     /// When a person's rows could take more memory than is there for them.
@@ -175,7 +176,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Takes persons of whom no more rows will come, so many rows of each.
+    /// Takes persons of whom no more rows will come; `sizes` has the number of rows of each.
     fn push_whole(&mut self, block: &Block, sizes: &[usize]) {
         let mut start = 0;
         for size in sizes {
@@ -245,7 +246,7 @@ impl Packer {
         BlockId::new(self.part, self.place - 1)
     }
 
-    /// The group of each row; nothing where there are no groups.
+    /// The group of each row; `None` if there are no groups.
     fn codes<'b>(&self, block: &'b Block) -> Option<&'b [u32]> {
         match block.columns.get(self.design.columns().len()).filter(|_| self.is_grouped)? {
             Cells::Levels(codes) => Some(codes),

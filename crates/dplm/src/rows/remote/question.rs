@@ -19,9 +19,10 @@ pub(super) enum Ask<'a> {
     Presence,
     /// A sum over all rows.
     Sum(Sum<'a>),
-    /// What is known over a region; more undecided rows than so many in 2^16 are not sent.
+    /// What is known over a region; undecided rows are not sent if more than `most` in 2^16 rows
+    /// are.
     Sorted { region: &'a Region, lattice: &'a Lattice, most: u64 },
-    /// About one row in so many.
+    /// About one row in `one_in`.
     Sample { one_in: u64 },
 }
 
@@ -271,7 +272,7 @@ impl Question {
         Some((self.points.first()?, self.lattice.as_ref()?))
     }
 
-    /// Shows what is asked; nothing where that makes no sense.
+    /// Shows what is asked; `None` if that makes no sense.
     pub(super) fn with_ask<R>(&self, see: impl FnOnce(&Ask<'_>) -> R) -> Option<R> {
         match self.kind {
             kind::PRESENCE => Some(see(&Ask::Presence)),
