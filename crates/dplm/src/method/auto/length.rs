@@ -4,9 +4,9 @@
 //! coordinates in which rows of at most the usual length have about unit moments, let
 //! `B(R) = E min(|z|, R)^2 / p` and `A(R) = E min(|z|^2, R^4 / |z|^2) / p`, as if directions were
 //! alike. A coefficient of rows shortened to `R` then has the variance `A / B^2` for sampling,
-//! where errors do not depend on the columns, and `P / B` for privacy; and noise of standard
-//! deviation `s` in the curvature, which grows as `R^2`, lengthens squared intervals by
-//! `1 + 3 p s^2 / B^2`. Both means follow from the shares of rows that are longer than a few
+//! where errors do not depend on the columns, and `P / B` for privacy. In coordinates in which rows
+//! shortened to `R` are white that length is `R / sqrt(B)`, and noise of standard deviation `s` in
+//! the curvature, which grows as its square, lengthens squared intervals by `1 + 3 p s^2`. Both means follow from the shares of rows that are longer than a few
 //! lengths, which are released.
 
 use super::{Plan, ask::Ask, prediction::Tails, sequence::Sequence, whiten::Round};
@@ -49,7 +49,7 @@ impl<A: Ask> Sequence<'_, A> {
         let p = round.moments.mean.nrows();
         let moment = (0..p).map(|j| round.moments.mean[(j, j)]).sum::<f64>().max(1.0) / p as f64;
         let lengths = Lengths { usual: round.radius, moment, features: p as f64, tails: Tails::of(&shares, noise_sd) };
-        Ok(round.radius * factor(lengths.best_place(plan, &plan.shortening_rules())))
+        Ok(lengths.length(lengths.best_place(plan, &plan.shortening_rules())))
     }
 }
 
@@ -69,18 +69,22 @@ struct Lengths {
 }
 
 impl Lengths {
+    /// The length at a place, in coordinates in which rows that are shortened to it are white.
+    fn length(&self, place: f64) -> f64 {
+        let (_, level) = self.means(place);
+        if place == 0.0 { self.usual } else { (self.usual * factor(place) / level.sqrt()).max(self.usual) }
+    }
+
     fn best_place(&self, plan: &Plan, rules: &Rules) -> f64 {
         let tail = rules.about_tail(plan.features, plan.request.worth_in_counts(1.0));
         let privacy = rules.variance(tail, plan.features) - 1.0;
         let squared = |place: f64| {
-            let length_sq = (self.usual * factor(place)).powi(2);
-            let spend = rules.curvature_share(length_sq.sqrt()) * plan.request.rho.to_f64();
-            let noise_sd = matrix_noise_sd(plan.rows, length_sq, plan.request.neighbours, spend);
-            let (spread, level) = self.means(place);
-            let noise = 3.0 * self.features * (noise_sd / level).powi(2);
-            (spread / level.powi(2) + privacy / level) * (1.0 + noise)
+            let (length, (spread, level)) = (self.length(place), self.means(place));
+            let spend = rules.curvature_share(length) * plan.request.rho.to_f64();
+            let noise_sd = matrix_noise_sd(plan.rows, length.powi(2), plan.request.neighbours, spend);
+            (spread / level.powi(2) + privacy / level) * (1.0 + 3.0 * self.features * noise_sd.powi(2))
         };
-        let is_cheap = |place: &f64| *place == 0.0 || rules.further_round(self.usual * factor(*place)).is_some();
+        let is_cheap = |place: &f64| *place == 0.0 || rules.further_round(self.length(*place)).is_some();
         let places = (0..=TRIED).map(|step| f64::from(step) * STEP).filter(is_cheap);
         let best = places.min_by(|a, b| squared(*a).total_cmp(&squared(*b))).expect("a ladder has places");
         if squared(best) < WORTH.powi(2) * squared(0.0) { best } else { 0.0 }

@@ -450,7 +450,8 @@ impl Found {
         let last = rounds.last().expect("there was a first round");
         let p = last.matrix.nrows();
         let (mut sum, mut weight) = (Mat::<f64>::zeros(p, p), Mat::<f64>::zeros(p, p));
-        for round in rounds {
+        // Rows that were shortened further say less of long ones than they should.
+        for round in rounds.iter().filter(|round| !round.shortened || round.radius >= last.radius) {
             let turn = inverse(&round.matrix) * &last.matrix;
             let (moments, lengths) = (turn.transpose() * &round.moments.mean * &turn, turn.transpose() * &turn);
             for (j, k) in (0..p).flat_map(|j| (0..p).map(move |k| (j, k))) {
