@@ -265,7 +265,7 @@ mod tests {
     use dplm::{
         formula::{Column, Kind, Model},
         privacy::{Rho, noise::FixedSeed},
-        rows::{MemoryBuilder, MemoryRows},
+        rows::{Encoded, MemoryBuilder},
         table::{Block, Cells},
     };
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -282,7 +282,7 @@ mod tests {
         Design::new(&Model::of_columns(column("y".into()), features, false))
     }
 
-    fn rows_of(columns: &Columns) -> MemoryRows {
+    fn rows_of(columns: &Columns) -> Encoded {
         let design = design(columns.len() - 1);
         let mut builder = MemoryBuilder::new(&design);
         let cells = columns.iter().cloned().map(Cells::Numbers).collect();

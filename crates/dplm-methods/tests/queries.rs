@@ -6,7 +6,7 @@ use dplm::{
     formula::{Column, Kind, Model},
     lattice::{Lattice, Outer, Theta},
     privacy::{Neighbours, Sensitive},
-    rows::{MemoryRows, Rows},
+    rows::{Encoded, Rows},
 };
 use dplm_methods::{
     mechanism::LeastEigenvalue,
@@ -64,7 +64,7 @@ impl Cases {
 
 /// A table, a neighbour of it, and what is asked of both: the same public numbers.
 struct Pair {
-    rows: [MemoryRows; 2],
+    rows: [Encoded; 2],
     lattice: Lattice,
     theta: Theta,
     radius: u64,

@@ -40,11 +40,12 @@
 //! and experiments, without a promise of stability.
 //!
 //! # Features
-//! `csv`, `parquet` and `arrow` read the formats of these names, and are on by default. `parquet`
-//! needs `arrow`, since its columns are decoded to Arrow's arrays. A program that embeds this crate
-//! can leave out what it does not read, and with it most of the dependencies. `cuda`, which is off
-//! by default, keeps rows on an NVIDIA GPU if one is asked for; it needs nothing to build, and
-//! NVIDIA's driver at run time.
+//! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs
+//! `arrow`, since its columns are decoded to Arrow's arrays. A program that embeds this crate can
+//! leave out what it does not read, and with it most of the dependencies.
+//!
+//! Rows can be kept by other crates: `dplm-gpu` keeps them on an NVIDIA GPU where one is asked for,
+//! once the program has called `dplm_gpu::install()`, and `dplm-cluster` on other machines.
 //!
 //! # Platforms
 //! Unix systems and Windows. It is tested on Linux; the module `system` has what differs.

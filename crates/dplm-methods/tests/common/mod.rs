@@ -7,7 +7,7 @@ use dplm::{
     formula::{Column, Formula, Kind, Model},
     method::{Outcome, Purpose, Request, Tuning},
     privacy::Rho,
-    rows::{MemoryBuilder, MemoryRows, Rows},
+    rows::{Encoded, MemoryBuilder, Rows},
     table::{Block, Cells},
 };
 use faer::{Mat, Side, linalg::solvers::Solve};
@@ -52,7 +52,7 @@ impl Data {
         Formula::parse(&format!("y{known} ~ {} + 0", columns.join(" + "))).expect("a formula")
     }
 
-    pub fn rows(&self, design: &Design) -> MemoryRows {
+    pub fn rows(&self, design: &Design) -> Encoded {
         let column = |j: usize| Cells::Numbers(self.x.iter().map(|row| row[j]).collect());
         let columns = std::iter::once(Cells::Numbers(self.y.clone())).chain((0..self.features()).map(column));
         let mut builder = MemoryBuilder::new(design);

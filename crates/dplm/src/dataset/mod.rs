@@ -9,8 +9,6 @@ pub use prepared::{Charge, Prepared, Receipt};
 pub use usable::UnusableError;
 pub(crate) use usable::{Counted, Paid, Pay, Stages};
 
-use std::sync::Arc;
-
 use crate::{
     Error, Fit, FitRequest, Group, Progress, RunOptions,
     diagnose::View,
@@ -19,7 +17,7 @@ use crate::{
     method::{ConfigError, Method, Outcome, Request},
     options::{Device, Family, Tuning},
     privacy::{Neighbours, Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
-    rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows, Together},
+    rows::{Builder, CellCounts, DeviceError, Encoded, Persons, Rows, Together},
     table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -149,7 +147,7 @@ impl Dataset {
         reading.check_device(reading.person.is_some())?;
         // Only the processor knows of probabilities.
         let device = if design.family() == Family::Gaussian { reading.device } else { Device::Cpu };
-        let destination = device.ready()?;
+        let accelerator = device.ready()?;
         let person = reading.checked_person()?;
         let mut cells = CellCounts::new(design.columns(), person);
         let rows = match person {
@@ -159,7 +157,11 @@ impl Dataset {
                     cells.see(block);
                     Ok(())
                 };
-                destination.take(read_rows(source, &design.as_read(), reading, &mut see)?)?
+                let rows = read_rows(source, &design.as_read(), reading, &mut see)?;
+                match accelerator {
+                    Some(accelerator) => rows.moved_to(&*accelerator)?,
+                    None => rows,
+                }
             }
         };
         let (columns, person) = (in_words(source.schema()), reading.person.clone());
@@ -168,26 +170,24 @@ impl Dataset {
         Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
     }
 
-    /// Rows on other machines, packed there with the design of this formula and reading; `schema`
-    /// is what the table declares.
+    /// Rows that are kept elsewhere, encoded there with the design of this formula and reading;
+    /// `schema` is what the table declares.
     ///
     /// # Errors
-    /// When columns are missing, the rows cannot be asked, or persons may have more rows than can
-    /// be packed.
-    pub fn remote(
-        executor: Arc<dyn Executor>,
+    /// When columns are missing.
+    ///
+    /// # Panics
+    /// When the rows are of another design, or of other units.
+    pub fn elsewhere(
+        rows: Encoded,
         schema: &Schema,
         formula: &Formula,
         reading: &Reading<'_>,
     ) -> Result<Dataset, Error> {
         let model = reading.model(formula, schema)?;
         let design = reading.design(&model);
-        let (features, memory) = (design.kept_features(), reading.memory);
-        let rows = match reading.checked_person()? {
-            None => RemoteRows::open(executor, features, memory)?,
-            Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
-        };
-        let (rows, columns, person) = (Encoded::Remote(rows), in_words(schema), reading.person.clone());
+        check_kept(&rows, &design, reading.checked_person()?);
+        let (columns, person) = (in_words(schema), reading.person.clone());
         let (formula, is_simulated, csv, group) = (formula.to_string(), false, Dialect::default(), None);
         let cells = None;
         Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
@@ -210,7 +210,7 @@ impl Dataset {
 
     /// How many privacy units there are, rows or persons; public.
     pub fn rows(&self) -> u64 {
-        self.rows.rows().count()
+        self.rows.count()
     }
 
     /// Looks at the rows: for diagnosis, never for publication.
@@ -346,7 +346,7 @@ impl Dataset {
     }
 
     pub(crate) fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
-        (self.rows.rows_mut(), &self.design)
+        (&mut self.rows, &self.design)
     }
 
     fn warnings(&self, provenance: Provenance, outcome: &Outcome) -> Vec<Warning> {
@@ -413,6 +413,13 @@ pub(crate) fn check_within(formula: &Formula, person: Option<&Person>) -> Result
         (Some(_), Some(Person { rows: Some(1), .. })) => Err(ConfigError::WithinOneRow),
         (Some(_), Some(_)) => Ok(()),
     }
+}
+
+/// Stops a program whose rows elsewhere are not those of the design: claims are about the units
+/// that the fit protects.
+fn check_kept(rows: &Encoded, design: &Design, person: Option<&Person>) {
+    assert_eq!(rows.features(), design.kept_features(), "rows are encoded with the design of the fit");
+    assert_eq!(rows.rows_in_unit(), person.map(Person::most_rows), "units are those that the fit protects");
 }
 
 /// Reads and encodes rows, each standing for itself; `see` is shown every block.

@@ -25,17 +25,19 @@ pub const MOST_ROWS: u32 = 1 << 14;
 /// The rows of 32 persons, one in each lane: the k-th block holds the k-th row of each, zeros where
 /// a person has fewer.
 #[derive(Clone, Copy)]
-pub(crate) struct Group<'a> {
+pub struct Group<'a> {
     cells: &'a [f32],
     features: usize,
 }
 
 impl<'a> Group<'a> {
-    pub(crate) fn new(cells: &'a [f32], features: usize) -> Group<'a> {
+    /// The group of these cells, all of its blocks.
+    pub fn new(cells: &'a [f32], features: usize) -> Group<'a> {
         Group { cells, features }
     }
 
-    pub(crate) fn blocks(self) -> impl Iterator<Item = RowBlock<'a>> {
+    /// Its blocks: the first has the first row of each person.
+    pub fn blocks(self) -> impl Iterator<Item = RowBlock<'a>> {
         RowBlock::all(self.cells, self.features)
     }
 
@@ -44,7 +46,7 @@ impl<'a> Group<'a> {
     }
 
     /// How many blocks there are: the most rows that one of the persons has.
-    pub(crate) fn depth(self) -> usize {
+    pub fn depth(self) -> usize {
         self.cells.len() / RowBlock::len_for(self.features)
     }
 

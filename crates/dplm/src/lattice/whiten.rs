@@ -104,7 +104,7 @@ impl Whitening {
     }
 
     /// Where rows are tilted, if they are, and its unit.
-    pub(crate) fn tilt(&self) -> Option<(&Theta, f64)> {
+    pub fn tilt(&self) -> Option<(&Theta, f64)> {
         self.tilt.as_ref().map(|tilt| (&tilt.theta, tilt.theta_unit))
     }
 
@@ -123,7 +123,7 @@ impl Whitening {
 
     /// A matrix by its whole numbers, column by column, those of a new response, and their grid,
     /// where sums are exact for any row.
-    pub(crate) fn of_integers(
+    pub fn of_integers(
         inputs: usize,
         outputs: usize,
         integers: Vec<f64>,
@@ -149,12 +149,12 @@ impl Whitening {
     }
 
     /// The whole numbers, column by column, and which power of two of them makes 1.
-    pub(crate) fn integers(&self) -> (&[f64], i32) {
+    pub fn integers(&self) -> (&[f64], i32) {
         (&self.integers, log2_up(self.unit))
     }
 
     /// The whole numbers of the new response, where it does not stay.
-    pub(crate) fn response(&self) -> Option<&[f64]> {
+    pub fn response(&self) -> Option<&[f64]> {
         self.response.as_deref()
     }
 
@@ -185,7 +185,12 @@ impl Whitening {
     }
 
     /// The rows of a buffer of blocks re-encoded.
-    pub(crate) fn encode(&self, kernel: Kernel, cells: &[f32]) -> Reencoded {
+    pub fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
+        self.reencoded(kernel, cells).cells
+    }
+
+    /// The same, with their squared norms.
+    pub(crate) fn reencoded(&self, kernel: Kernel, cells: &[f32]) -> Reencoded {
         let mut encoded = Reencoded::default();
         self.encode_into(kernel, cells, &mut encoded);
         encoded
@@ -416,9 +421,9 @@ mod tests {
             let size = matrix.nrows();
             let whitening = Whitening::of(matrix.as_ref(), response.as_deref());
             let buffer = block(&rows, size);
-            let out = whitening.encode(Kernel::best(), &buffer);
+            let out = whitening.reencoded(Kernel::best(), &buffer);
             for kernel in Kernel::available() {
-                prop_assert_eq!(&whitening.encode(kernel, &buffer), &out, "{}", kernel.name());
+                prop_assert_eq!(&whitening.reencoded(kernel, &buffer), &out, "{}", kernel.name());
             }
             let out = out.cells;
             // A grid finer than 1 for small matrices, whole numbers for none of these.
@@ -445,9 +450,9 @@ mod tests {
         fn long_rows_are_shortened_with_their_responses((matrix, _, rows) in matrices_and_rows(), length in 1u64..1 << 20) {
             let (size, whitening) = (matrix.nrows(), Whitening::new(matrix.as_ref()));
             let buffer = block(&rows, size);
-            let as_is = whitening.encode(Kernel::best(), &buffer).cells;
+            let as_is = whitening.encode(Kernel::best(), &buffer);
             let Reencoded { cells: out, norms_sq } =
-                whitening.shortened_to(Some(length)).encode(Kernel::best(), &buffer);
+                whitening.shortened_to(Some(length)).reencoded(Kernel::best(), &buffer);
             for lane in 0..BLOCK_ROWS {
                 let row = |block: &[f32]| -> Vec<f64> { block.iter().skip(lane).step_by(BLOCK_ROWS).map(|&x| x.into()).collect() };
                 let (before, after) = (row(&as_is), row(&out));

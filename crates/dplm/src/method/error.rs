@@ -389,7 +389,7 @@ impl Advised for ConfigError {
                 let would_do = Advice::new(format!("{enough} would do for most intervals"));
                 let would_do = if *with_auto { would_do.text(" with ").setting(Opt::Method, "auto") } else { would_do };
                 would_do
-                    .text(", and estimates without intervals can be had with ")
+                    .text(", and estimates without intervals, whose signs may be wrong, can be had with ")
                     .setting(Opt::Purpose, Purpose::Prediction)
             }
             ConfigError::NoBounds { columns } => Advice::new(bounds_to_write(columns))

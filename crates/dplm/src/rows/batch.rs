@@ -2,11 +2,10 @@
 //! place in the table.
 
 use super::{
-    Engine, MemoryRows, Rows,
+    Encoded, Rows,
     custom::{BatchMoments, CustomQuery, CustomRows},
     held::{CHUNK_BLOCKS, Chunk, Chunks},
     query::Sum,
-    store::Store,
 };
 use crate::{
     Error,
@@ -14,7 +13,7 @@ use crate::{
     privacy::{Neighbours, Sealed, Sensitive},
 };
 
-impl<S: Store + 'static> CustomRows for Engine<S> {
+impl CustomRows for Encoded {
     fn sum(&self, query: &dyn CustomQuery, neighbours: Neighbours) -> Result<Sensitive, Error> {
         let shape = query.shape();
         shape.must_fit();
@@ -101,11 +100,12 @@ impl BatchCells {
     }
 
     /// The batches, ready for questions.
-    pub(super) fn finish(self) -> Vec<MemoryRows> {
+    pub(super) fn finish(self) -> Vec<Encoded> {
         let (features, length) = (self.features, CHUNK_BLOCKS * RowBlock::len_for(self.features));
         let rows = |(cells, count): (Vec<f32>, usize)| {
             let chunk = |cells: &[f32]| Chunk { cells: cells.to_vec(), ..Chunk::default() };
-            Engine::new(Chunks { features, chunks: cells.chunks(length).map(chunk).collect() }, features, count as u64)
+            let chunks = Chunks { features, chunks: cells.chunks(length).map(chunk).collect() };
+            Encoded::new(Box::new(chunks), features, count as u64)
         };
         self.cells.into_iter().zip(self.counts).map(rows).collect()
     }

@@ -1,8 +1,8 @@
 //! Where rows live.
 //!
-//! An engine answers a handful of queries with exact integers, each sealed with how far one row, or
-//! one person's rows, can move it. Exact sums make engines interchangeable: the same rows give the
-//! same bits on each.
+//! Encoded rows answer a handful of queries with exact integers, each sealed with how far one row,
+//! or one person's rows, can move it. Exact sums make engines interchangeable: the same rows give
+//! the same bits on each.
 
 mod answer;
 mod person;
@@ -15,33 +15,24 @@ mod store;
 mod coarse;
 mod screen;
 mod clipped;
-mod engine;
+mod encoded;
 mod memory;
 mod batch;
 mod file;
-mod remote;
-mod device;
-mod encoded;
+pub mod engine;
+mod builder;
 mod group;
 mod usable;
 
 pub use answer::{OuterProducts, OuterSum, Tail, TailCounts};
+pub use builder::Builder;
 pub use clipped::ClippedRows;
 pub use custom::{BatchMoments, CustomQuery, CustomRows, Shape, Term};
-pub use device::DeviceError;
-#[cfg(feature = "cuda")]
-pub use device::{Card, DeviceRows};
-pub use encoded::{Builder, Encoded};
-pub use engine::Engine;
-pub use file::FileRows;
+pub use encoded::Encoded;
+pub use engine::{DeviceError, EngineError};
 pub(crate) use group::{GroupBuilder, group_sizes};
-pub use memory::{MemoryBuilder, MemoryRows};
+pub use memory::MemoryBuilder;
 pub use person::{Persons, Together};
-#[doc(hidden)]
-pub use remote::sealed;
-pub use remote::{
-    Answering, BlockId, Executor, Packed, Packer, RemoteError, RemoteRows, answer, most_rows, most_rows_of_person, pack,
-};
 pub use through::Seen;
 #[doc(hidden)]
 pub use usable::{CellCounts, usable_units};

@@ -49,7 +49,7 @@ impl Persons {
     }
 
     /// Where each row goes, of each person the first `most` rows.
-    pub(super) fn grouping(&self, most: u32, together: Together) -> Grouping {
+    pub fn grouping(&self, most: u32, together: Together) -> Grouping {
         let sizes = self.sizes(most);
         let order = Order::by_size(&sizes);
         let mut rows = vec![Grouping::NONE; order.blocks() * BLOCK_ROWS];
