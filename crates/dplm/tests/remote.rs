@@ -14,7 +14,7 @@ use dplm::{
         noise::{FixedSeed, NoiseSource},
     },
     report::{grouped_to_json, to_json},
-    rows::{Encoded, Forecast, Rows},
+    rows::{Encoded, ExpectedSteps, Rows},
     table::{ReadOptions, Source},
 };
 use dplm_cluster::{BlockId, Executor, Packer, RemoteError, answer, most_rows, most_rows_of_person, open, pack};
@@ -158,7 +158,7 @@ fn a_descent_asks_few_questions() {
     let lattice = Lattice::plan(rows as u64, features, gamma, 1e-3).unwrap();
     let clip = lattice.clip(gamma);
     for rows in [&mut remote as &mut dyn Rows, &mut memory] {
-        rows.clipped(clip, Some(Forecast { steps, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        rows.clipped(clip, Some(ExpectedSteps { steps, step_size: 0.25, noise_sd: 0.01 })).unwrap();
     }
     let optimum = 1.0 / (features as f64).sqrt();
     for step in 0..steps {

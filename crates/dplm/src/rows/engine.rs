@@ -21,7 +21,7 @@
 use std::sync::OnceLock;
 
 use super::Encoded;
-use crate::{Error, ErrorKind, lattice::BLOCK_ROWS, options::Device};
+use crate::{Error, lattice::BLOCK_ROWS, options::Device};
 
 pub use super::{
     file::allowed,
@@ -31,33 +31,7 @@ pub use super::{
     region::{Region, Sorted, Sorting},
     store::{Costs, Place, Store, Unclaimed},
 };
-pub use crate::lattice::{Group, RowBlock};
-
-/// Why rows that another crate keeps cannot be had or asked, in that crate's words. They name
-/// machines and what is public of the rows, never anything of a cell.
-#[derive(Debug, thiserror::Error)]
-#[error("{why}")]
-pub struct EngineError {
-    kind: ErrorKind,
-    why: Box<dyn std::error::Error + Send + Sync>,
-}
-
-impl EngineError {
-    /// An error of another crate, and what it is about.
-    pub fn new(kind: ErrorKind, why: impl std::error::Error + Send + Sync + 'static) -> EngineError {
-        EngineError { kind, why: Box::new(why) }
-    }
-
-    /// What the error is about.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The other crate's error, if it is of this type.
-    pub fn why<E: std::error::Error + 'static>(&self) -> Option<&E> {
-        self.why.downcast_ref()
-    }
-}
+pub use crate::lattice::{RowBlock, UnitGroup};
 
 /// Why rows cannot be on a device, whichever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
