@@ -165,8 +165,8 @@ impl Design {
         Design { slots: constant.into_iter().chain(asked.slots.iter().cloned()).collect(), ..asked }
     }
 
-    /// Where there is an instrument: columns of the controls, the instrument, the regressor and the
-    /// response, in this order but for products. There is no other response.
+    /// Where there are instruments: columns of the controls, the instruments, the regressor and the
+    /// response, in this order except that products come last. There is no other response.
     pub(crate) fn with_moments(&self) -> Option<Design> {
         let all = Design::new(&self.model.with_moments()?);
         let (columns, ranges, weights) = (self.columns.clone(), self.ranges.clone(), self.weights.clone());

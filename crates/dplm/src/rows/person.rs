@@ -90,7 +90,7 @@ impl Together {
         Together { once: person.counts_once, within: design.is_within() }
     }
 
-    /// How many columns are left of so many.
+    /// How many of this number of columns are left.
     pub(super) fn features(self, read: usize) -> usize {
         read - usize::from(self.within)
     }
@@ -191,7 +191,7 @@ impl Grouping {
         &self.rows[cut.blocks.start * BLOCK_ROWS..cut.blocks.end * BLOCK_ROWS]
     }
 
-    /// How many columns are left of so many.
+    /// How many of this number of columns are left.
     pub(super) fn features(&self, read: usize) -> usize {
         self.together.features(read)
     }

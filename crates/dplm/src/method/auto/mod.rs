@@ -49,6 +49,7 @@ mod quality;
 mod focus;
 mod on_rows;
 mod instrument;
+mod instruments;
 mod likelihood;
 mod bell;
 mod effects;
@@ -420,7 +421,7 @@ impl method::Plan for Plan {
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         // How precise an earlier fit was is not assumed, and how alike the rows of a person are.
         if design.model().endogenous().is_some() {
-            return Err(ConfigError::WithInstrument { what: "forecast" }.into());
+            return Err(ConfigError::NoForecastOfInstruments { longer: self.longer_set(design) }.into());
         }
         if self.earlier.is_some() || self.request.has_several_rows() {
             return Err(ConfigError::NoForecast.into());
