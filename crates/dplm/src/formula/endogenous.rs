@@ -13,7 +13,7 @@ pub(crate) struct MomentNames {
 }
 
 /// The most columns of instruments.
-pub(crate) const MOST_INSTRUMENTS: usize = 10;
+const MOST_INSTRUMENTS: usize = 10;
 
 impl Model {
     /// The regressor that instruments are for, as R prints it.
@@ -87,7 +87,7 @@ impl Model {
         }
         let columns = by.iter().map(|one| self.columns_of(one).len()).sum();
         if columns > MOST_INSTRUMENTS {
-            return Err(FormulaError::TooManyInstruments { columns });
+            return Err(FormulaError::TooManyInstruments { columns, most: MOST_INSTRUMENTS });
         }
         Ok(())
     }

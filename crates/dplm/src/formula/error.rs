@@ -243,12 +243,13 @@ pub enum FormulaError {
     InstrumentInStudy,
     /// More instruments than their moments can be known for.
     #[error(
-        "formula: the instruments have {columns} columns, and each makes the interval of the regressor longer: name {} at most, the strongest",
-        super::endogenous::MOST_INSTRUMENTS
+        "formula: the instruments have {columns} columns, and each makes the interval of the regressor longer: name {most} at most, the strongest"
     )]
     TooManyInstruments {
         /// Columns of the instruments.
         columns: usize,
+        /// The most there may be.
+        most: usize,
     },
     /// What is instrumented has several columns.
     #[error(
