@@ -221,7 +221,7 @@ fn options(command: Command) -> Vec<&'static OptionSpec> {
     found
 }
 
-/// Its default; of a study none where the study's file may say it.
+/// Its default; of a study, null if the study's file may say it.
 fn default_of(spec: &OptionSpec, command: Command) -> Value {
     let is_in_file = command == Command::Study && FitRequest::OPTIONS.contains(&spec.option);
     if is_in_file { Value::Nothing } else { (spec.default)() }
@@ -328,7 +328,7 @@ fn usage(head: &str, command: Command, tail: &str) -> Vec<String> {
     std::iter::once("\\usage{".to_owned()).chain(indented).chain(["}".to_owned()]).collect()
 }
 
-/// What there is to say of each argument, but for those that another page describes.
+/// What there is to say of each argument, except those that another page describes.
 fn items(command: Command, elsewhere: &[Command]) -> Vec<String> {
     let is_elsewhere = |spec: &OptionSpec| elsewhere.iter().any(|other| spec.commands.contains(other));
     let (known, new): (Vec<&OptionSpec>, Vec<&OptionSpec>) =

@@ -15,7 +15,7 @@ use crate::{
     progress::background::ThreadsError,
     report::FitFileError,
     request::OptionError,
-    rows::{DeviceError, RemoteError},
+    rows::{DeviceError, EngineError},
     schema::SchemaError,
     study::StudyError,
     table::DataError,
@@ -71,10 +71,10 @@ pub enum Error {
     /// The data cannot be used as they are.
     #[error("{}", _0.sentence(Interface::Rust))]
     Data(#[from] DataError),
-    /// Rows on other machines did not answer as they must.
+    /// Rows that another crate keeps cannot be had, or did not answer as they must.
     #[error(transparent)]
-    Remote(#[from] RemoteError),
-    /// A graphics card cannot be used.
+    Engine(#[from] EngineError),
+    /// There is no such device for these rows.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The guarantee cannot be given.
@@ -86,7 +86,7 @@ pub enum Error {
     /// A fit was not written or read.
     #[error(transparent)]
     FitFile(#[from] FitFileError),
-    /// There are no such threads to be had.
+    /// The threads cannot be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     /// Interrupted by the user.
@@ -141,13 +141,9 @@ impl Error {
     /// What the error is about.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            // Before anything is spent; afterwards it is the fit that failed, whatever the reason.
-            Error::Remote(RemoteError::WidePersons { .. }) => ErrorKind::Request,
-            Error::Device(DeviceError::OutOfMemory | DeviceError::Failed { .. }) => ErrorKind::Fit,
+            Error::Engine(error) => error.kind(),
             // Only the data can tell how many rows there are.
-            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) | Error::Remote(_) => {
-                ErrorKind::Data
-            }
+            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) => ErrorKind::Data,
             Error::Threads(ThreadsError::Refused) => ErrorKind::Fit,
             Error::Formula(_)
             | Error::Threads(_)

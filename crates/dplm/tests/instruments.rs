@@ -309,7 +309,7 @@ fn several_instruments_may_disagree() {
 #[test]
 fn what_instruments_cannot_do_is_refused() {
     let refused = |lm: Lm<'_>| lm.check().unwrap_err().to_string();
-    assert!(refused(asked(FORMULA, 0.1).method("dpgd")).contains("knows no instruments"));
+    assert!(refused(asked(FORMULA, 0.1).method("dpgd")).contains("does not fit models with an instrument"));
     let source = table(&rows(300, 0.8, 1));
     let dry = asked(FORMULA, 0.5).check().unwrap().dry_run(&source, &RunOptions::default(), Progress::NONE).unwrap();
     assert!(matches!(dry.foreseen.unwrap_err(), Unforeseen::Instrument { longer: Some(_) }) && dry.units == 300);

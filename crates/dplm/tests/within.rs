@@ -8,7 +8,7 @@ use dplm::{
     diagnose::{OlsFit, least_squares_of_persons},
     formula::Formula,
     report::{Cover, to_html, to_json},
-    rows::Encoded,
+    rows::{Encoded, Rows, engine::Place},
     study::Study,
     table::{ReadOptions, Source},
 };
@@ -58,13 +58,13 @@ fn means_are_taken_out_to_the_nearest_integer() {
     for most in [6, 3, 2] {
         let (data, of_rows) = mixed(u64::from(most));
         let rows = data.within_persons(&of_rows, most, u64::MAX);
-        let found = rows.rows().moments().unwrap().into_inner().into_upper();
+        let found = rows.moments().unwrap().into_inner().into_upper();
         assert_eq!(found, moments_by_hand(&data, &of_rows, most as usize), "{most}");
     }
     // With one row of each, nothing is left.
     let (data, of_rows) = mixed(1);
     let rows = data.within_persons(&of_rows, 1, u64::MAX);
-    assert!(rows.rows().moments().unwrap().into_inner().into_upper().iter().all(|sum| *sum == 0));
+    assert!(rows.moments().unwrap().into_inner().into_upper().iter().all(|sum| *sum == 0));
 }
 
 #[test]
@@ -78,15 +78,15 @@ fn engines_and_order_do_not_matter() {
     let of_backwards: Vec<u32> = turned.iter().map(|&row| of_rows[row]).collect();
     let design = within_design(3);
     for (gamma, step_noise) in [(6.0, 1.0), (6.0, 1e-12), (0.5, 1.0)] {
-        let ask = |mut rows: Encoded| answers(rows.rows_mut(), gamma, step_noise);
+        let ask = |mut rows: Encoded| answers(&mut rows, gamma, step_noise);
         let expected = ask(data.within_persons(&of_rows, 6, u64::MAX));
         assert_eq!(ask(backwards.within_persons(&of_backwards, 6, u64::MAX)), expected);
         for bytes in [1, 20_000] {
             let file = data.within_persons(&of_rows, 6, bytes);
-            assert!(matches!(file, Encoded::File(_)));
+            assert_eq!(file.place(), Place::File);
             assert_eq!(ask(file), expected, "{bytes} bytes");
         }
-        assert_eq!(ask(Encoded::Remote(data.on_a_cluster_by(&design, &of_rows, 6, 2))), expected, "on a cluster");
+        assert_eq!(ask(data.on_a_cluster_by(&design, &of_rows, 6, 2)), expected, "on a cluster");
     }
 }
 

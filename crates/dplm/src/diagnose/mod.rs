@@ -18,7 +18,7 @@ use crate::{
     lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Design},
     method::ConfigError,
     privacy::NotPrivate,
-    rows::Encoded,
+    rows::{Encoded, Rows},
     table::{DataError, ReadOptions, Source},
 };
 
@@ -64,8 +64,7 @@ impl<'a> View<'a> {
     /// When rows cannot be read.
     pub fn clipped_fraction(&mut self, theta: &[f64], descent: &Descent) -> Result<NotPrivate<f64>, Error> {
         let lattice = descent.lattice();
-        let rows = self.rows.rows_mut();
-        let rows = rows.clipped(descent.clip(), None)?;
+        let rows = self.rows.clipped(descent.clip(), None)?;
         let clipped = rows.clipped_count(&lattice.theta(theta), lattice)?.into_inner();
         Ok(NotPrivate::new(clipped as f64 / rows.count() as f64))
     }

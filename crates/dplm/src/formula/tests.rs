@@ -642,7 +642,7 @@ fn persons_and_categories_stand_after_a_bar() {
     for (wrong, why) in [
         ("y ~ x | id + firm", "not both 'id' and 'firm'"),
         ("y ~ x | z[0..1]", "'z' is a number"),
-        ("y ~ x + id | id", "says whose rows are whose"),
+        ("y ~ x + id | id", "where it identifies persons"),
         ("y ~ 1 | id", "name a column"),
         ("y ~ x |", "after '|'"),
         ("y ~ x | id - wave", "expected '+' or the end"),

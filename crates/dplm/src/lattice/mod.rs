@@ -40,7 +40,8 @@ mod count;
 mod coarse;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
-pub(crate) use block::{BLOCK_ROWS, BlockWriter, RowBlock};
+pub(crate) use block::BlockWriter;
+pub use block::{BLOCK_ROWS, RowBlock};
 pub use clip::Clip;
 pub(crate) use coarse::{CoarseRows, Displacement};
 pub use count::Ladder;
@@ -54,9 +55,9 @@ pub(crate) use kernel::{
 };
 pub use outer::{ClippedOuter, Outer};
 pub use simd::Kernel;
-pub use unit::MOST_ROWS;
 pub(crate) use unit::{
-    Around, Group, UnitClip, add_unit_gradients, clipped_units, number_sum, reaches, surely_within, unit_number_sum,
+    Around, UnitClip, add_unit_gradients, clipped_units, number_sum, reaches, surely_within, unit_number_sum,
     unit_square_sum, weigh_as_one, without_means,
 };
+pub use unit::{Group, MOST_ROWS};
 pub use whiten::Whitening;

@@ -25,17 +25,19 @@ pub const MOST_ROWS: u32 = 1 << 14;
 /// The rows of 32 persons, one in each lane: the k-th block holds the k-th row of each, zeros where
 /// a person has fewer.
 #[derive(Clone, Copy)]
-pub(crate) struct Group<'a> {
+pub struct Group<'a> {
     cells: &'a [f32],
     features: usize,
 }
 
 impl<'a> Group<'a> {
-    pub(crate) fn new(cells: &'a [f32], features: usize) -> Group<'a> {
+    /// The group of these cells, all of its blocks.
+    pub fn new(cells: &'a [f32], features: usize) -> Group<'a> {
         Group { cells, features }
     }
 
-    pub(crate) fn blocks(self) -> impl Iterator<Item = RowBlock<'a>> {
+    /// Its blocks: the first has the first row of each person.
+    pub fn blocks(self) -> impl Iterator<Item = RowBlock<'a>> {
         RowBlock::all(self.cells, self.features)
     }
 
@@ -44,7 +46,7 @@ impl<'a> Group<'a> {
     }
 
     /// How many blocks there are: the most rows that one of the persons has.
-    pub(crate) fn depth(self) -> usize {
+    pub fn depth(self) -> usize {
         self.cells.len() / RowBlock::len_for(self.features)
     }
 
@@ -163,7 +165,7 @@ pub(crate) struct UnitClip {
     shift: u32,
 }
 
-/// Clips have at most so many bits on their grid.
+/// Clips have at most this many bits on their grid.
 const CLIP_BITS: u32 = 46;
 /// At least the length, in steps of the grid, of what rounding to it leaves of a vector: half a
 /// step in each of fewer than 2^14 coordinates.
@@ -202,7 +204,8 @@ pub(crate) struct UnitGradients {
     /// For each coefficient, the sums of all persons to the nearest step of the clip's grid:
     /// integers of at most 2^53.
     sums: Vec<Lanes>,
-    /// What is left of them, in lattice units: at most half a step. Nothing where a step is one.
+    /// What is left of them, in lattice units: at most half a step. Empty if a step is one lattice
+    /// unit.
     remainders: Vec<Lanes>,
     residuals: Vec<Lanes>,
     residual_remainders: Vec<Lanes>,
@@ -294,8 +297,8 @@ impl UnitGradients {
         squares.iter().map(|square| (square << (2 * clip.shift)) >> shift).sum::<u128>().cast_signed()
     }
 
-    /// At least the length of a person's vector on the grid, but for rounding of a few parts in
-    /// 2^53.
+    /// The length of a person's vector on the grid, rounded up, except for an error of a few parts
+    /// in 2^53.
     fn length_up(&self, lane: usize) -> f64 {
         self.length.square[lane].sqrt() / self.length.scale[lane]
     }
@@ -733,9 +736,9 @@ mod tests {
         direction
     }
 
-    /// Whoever is sure is within the clip, with no residual saturated, wherever in the region one
-    /// looks, also in the direction in which their vector grows most. Clips are set about where the
-    /// bound ends.
+    /// Persons who are sure not to be clipped are within the clip, with no residual saturated,
+    /// everywhere in the region, also in the direction in which their vector grows most. Clips are
+    /// set to about where the bound ends.
     #[test]
     fn who_is_sure_is_within_the_clip_all_over_the_region() {
         let kernel = Kernel::best();

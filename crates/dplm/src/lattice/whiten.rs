@@ -102,7 +102,7 @@ impl Whitening {
     }
 
     /// Where rows are tilted, if they are, and its unit.
-    pub(crate) fn tilt(&self) -> Option<(&Theta, f64)> {
+    pub fn tilt(&self) -> Option<(&Theta, f64)> {
         self.tilt.as_ref().map(|tilt| (&tilt.theta, tilt.theta_unit))
     }
 
@@ -121,7 +121,7 @@ impl Whitening {
 
     /// A matrix by its whole numbers, column by column, those of a new response, and their grid,
     /// where sums are exact for any row.
-    pub(crate) fn of_integers(
+    pub fn of_integers(
         inputs: usize,
         outputs: usize,
         integers: Vec<f64>,
@@ -147,12 +147,12 @@ impl Whitening {
     }
 
     /// The whole numbers, column by column, and which power of two of them makes 1.
-    pub(crate) fn integers(&self) -> (&[f64], i32) {
+    pub fn integers(&self) -> (&[f64], i32) {
         (&self.integers, log2_up(self.unit))
     }
 
     /// The whole numbers of the new response, where it does not stay.
-    pub(crate) fn response(&self) -> Option<&[f64]> {
+    pub fn response(&self) -> Option<&[f64]> {
         self.response.as_deref()
     }
 
@@ -183,7 +183,7 @@ impl Whitening {
     }
 
     /// The rows of a buffer of blocks re-encoded.
-    pub(crate) fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
+    pub fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
         let mut encoded = vec![0.0; self.len_after(cells)];
         kernel.run(EncodeWork { whitening: self, cells, encoded: &mut encoded });
         encoded

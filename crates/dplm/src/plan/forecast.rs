@@ -133,7 +133,8 @@ pub struct Forecast {
     pub epsilon: Epsilon,
     /// Where epsilon is stated.
     pub delta: f64,
-    /// How often whoever knows all other rows guesses right, at most: see [`guess`].
+    /// The largest probability with which an attacker who knows all other rows guesses right: see
+    /// [`guess`].
     pub guess: f64,
     /// The coverage of the intervals.
     pub level: f64,
@@ -223,7 +224,7 @@ pub struct Foreseen {
     pub name: String,
     /// Whether the budget can identify it.
     pub identified: bool,
-    /// Its standard error; none where it is not identified.
+    /// Its standard error; `None` if it is not identified.
     pub std_error: Option<f64>,
     /// The length of its interval.
     pub length: Option<f64>,
@@ -258,7 +259,7 @@ pub struct Effect {
     pub name: String,
     /// Its stated size.
     pub size: f64,
-    /// The probability that the estimate has the right sign; none where there is no estimate.
+    /// The probability that the estimate has the right sign; `None` if there is no estimate.
     pub right_sign: Option<f64>,
     /// The probability that the interval leaves zero out.
     pub significant: Option<f64>,
@@ -283,7 +284,7 @@ pub struct AtBudget {
     pub times_classical: f64,
     /// How many coefficients the budget cannot resolve.
     pub left_out: usize,
-    /// The standard error of each coefficient there, in its own units; none where it is not
+    /// The standard error of each coefficient there, in its own units; `None` if it is not
     /// identified.
     pub std_errors: Vec<Option<f64>>,
 }

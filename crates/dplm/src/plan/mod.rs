@@ -8,7 +8,7 @@
 //! | file | one idea |
 //! |---|---|
 //! | `noise.rs` | how much noise a budget buys |
-//! | `strength.rs` | whether rows and budget are enough for so many columns |
+//! | `strength.rs` | whether rows and budget are enough for the number of columns |
 //! | `counts.rs` | how precise noisy counts are, and so how many rows a threshold may leave above it |
 //! | `steps.rs` | how many steps forget a start |
 //! | `shares.rs` | what the paper's method spends beside its descent |

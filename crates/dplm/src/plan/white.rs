@@ -13,8 +13,9 @@
 //! one step is `sqrt T` times that of all) see more residual and so less curvature, and uncertainty
 //! about the released curvature widens intervals.
 //!
-//! Against simulation the figures are within a few per cent where `n sqrt(rho) / p^1.5` is above 10. Below, intervals come
-//! out longer than said here by up to a third, since the released curvature is then mostly noise.
+//! Compared with simulations, the figures are within a few per cent where `n sqrt(rho) / p^1.5` is
+//! above 10. Below, intervals come out longer than said here by up to a third, since the released
+//! curvature is then mostly noise.
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
@@ -29,7 +30,7 @@ use crate::{
 /// The squared norm to which rows are shrunk before the curvature is released:
 /// `max(2p, p + 4 sqrt(2p))`.
 ///
-/// For standardised features `||x||^2` has mean `p` and, if they are normal, standard deviation
+/// For standardised features `||x||^2` has mean `p` and, if they are Gaussian, standard deviation
 /// `sqrt(2p)`.
 pub fn row_bound_sq(features: usize) -> f64 {
     let p = features as f64;
@@ -47,7 +48,7 @@ pub struct Setting {
     pub rho: f64,
     /// Which data sets must be hard to tell apart.
     pub neighbours: Neighbours,
-    /// Clip level, in standardised units.
+    /// Clip threshold, in standardised units.
     pub gamma: f64,
     /// Steps `T`.
     pub steps: u32,
@@ -209,8 +210,8 @@ impl Setting {
         (1.0 + 3.0 * uncertain).sqrt()
     }
 
-    /// The clip level and the number of steps with the least standard error, `gamma` between 1 and
-    /// 8 `sqrt(p)` error sds.
+    /// The clip threshold and the number of steps with the smallest standard error, `gamma` between
+    /// 1 and 8 `sqrt(p)` error sds.
     ///
     /// Less clipping means more noise; more, less curvature. More steps forget the start; fewer
     /// wander less. Below `sqrt(p)` error sds normal errors would still gain a little, others would
@@ -250,8 +251,8 @@ impl Setting {
     }
 }
 
-/// The variance of normal residuals whose mean square is `mean_sq` once those of white rows are
-/// clipped; none where clipping leaves too little of them to tell.
+/// The variance of Gaussian residuals whose mean square is `mean_sq` once those of white rows are
+/// clipped; `None` if clipping leaves too little of them to tell.
 pub(crate) fn unclipped_variance(features: usize, clip: f64, mean_sq: f64) -> Option<f64> {
     let norms = Norms::of(features);
     let standard = Normal::standard();
@@ -288,7 +289,7 @@ pub(crate) fn clip_for_tail(features: usize, residual_sd: f64, tail: f64) -> f64
 const NODES: i32 = 80;
 
 /// How long the gradients of white rows of `p` coordinates are, over their residuals: norms of
-/// standard normal vectors, times what weights do.
+/// standard Gaussian vectors, times what weights do.
 pub(crate) struct Norms {
     nodes: Vec<Node>,
     features: f64,
@@ -310,7 +311,7 @@ impl Norms {
     }
 
     /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for
-    /// a smooth law on a line.
+    /// a smooth distribution on a line.
     pub fn weighted(features: usize, weighing: &Weighing) -> Self {
         let p = features as f64;
         let centre = p.sqrt();
@@ -383,7 +384,7 @@ mod tests {
         }
     }
 
-    /// With a clip level no row reaches: `lambda / sqrt T` and `sigma / sqrt n`.
+    /// With a clip threshold that no row reaches: `lambda / sqrt T` and `sigma / sqrt n`.
     #[test]
     fn without_clipping_the_formulas_are_the_textbook_ones() {
         let wide = Setting { shares: Shares::NONE, ..setting(10_000, 10, 50.0) };

@@ -11,7 +11,7 @@ use crate::{
     warning::{LeftOut, listed},
 };
 
-/// Sentences are broken at so many characters.
+/// The most characters in a line of a sentence.
 pub(super) const WIDTH: usize = 100;
 
 /// The summary of a fit.
@@ -121,8 +121,8 @@ pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
     })
 }
 
-/// Rows of cells in columns, the first aligned on the left and the others on the right, with so
-/// many spaces before and between.
+/// Rows of cells in columns, the first aligned on the left and the others on the right, with
+/// `spaces` spaces before and between.
 pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
     let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -300,7 +300,7 @@ fn set_in_words(set: &[Piece], level: f64) -> String {
         ),
         [Piece { low: None, high: None }] => format!(" At {level} % all values are possible."),
         [Piece { low: None, high }, Piece { low, high: None }] => {
-            format!(" At {level} % all values are possible but for those from {} to {}.", end(*high), end(*low))
+            format!(" At {level} % all values are possible except those from {} to {}.", end(*high), end(*low))
         }
         [_] => String::new(),
         pieces => {
@@ -446,7 +446,7 @@ pub(super) fn promise(guarantee: &Guarantee) -> String {
         Conversion::Exact => ("", ""),
         Conversion::Simple | Conversion::Cks => ("", ", by a conversion that holds for every zCDP mechanism,"),
         Conversion::Tested => (
-            " but for half of delta, with which a test may fail to protect",
+            ", except for half of delta, with which a test may fail to protect",
             ", by a conversion that holds for every such mechanism,",
         ),
     };
@@ -523,7 +523,7 @@ fn warnings(fit: &Fit) -> String {
     if lines.is_empty() { lines } else { format!("Notes\n{lines}") }
 }
 
-/// The warnings, but for what is said below the table already.
+/// The warnings, except those that the lines below the table state already.
 pub(super) fn notes(fit: &Fit) -> impl Iterator<Item = String> {
     let is_new = |warning: &&Warning| !matches!(warning, Warning::LeftOut { .. });
     fit.warnings.iter().filter(is_new).map(ToString::to_string)

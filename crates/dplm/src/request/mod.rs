@@ -104,7 +104,7 @@ pub enum Command {
     Record,
 }
 
-/// What an interface was told, before anything is understood.
+/// The options as an interface received them, before they are understood.
 pub type Said = BTreeMap<Opt, Value>;
 
 macro_rules! fields {

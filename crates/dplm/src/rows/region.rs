@@ -30,10 +30,13 @@ const SLACK: f64 = 1e-9;
 
 /// Everything within a radius of the segment between two points.
 #[derive(Clone)]
-pub(super) struct Region {
-    pub(super) from: Theta,
-    pub(super) to: Theta,
-    pub(super) radius: f64,
+pub struct Region {
+    /// One end of the segment.
+    pub from: Theta,
+    /// The other.
+    pub to: Theta,
+    /// The radius, in lattice units.
+    pub radius: f64,
     /// `gamma D`, rounded up.
     reach: f64,
 }
@@ -48,7 +51,8 @@ pub(super) struct Marks {
 }
 
 impl Region {
-    pub(super) fn new(from: Theta, to: Theta, radius: f64, clip: &Clip) -> Region {
+    /// The region, for rows under this clip.
+    pub fn new(from: Theta, to: Theta, radius: f64, clip: &Clip) -> Region {
         Region { from, to, radius, reach: clip.gamma() as f64 * radius * (1.0 + SLACK) }
     }
 
@@ -116,30 +120,38 @@ impl Region {
 
 /// How rows are sorted over a region.
 pub struct Sorting<'a> {
-    pub(super) region: &'a Region,
-    pub(super) kernel: Kernel,
-    pub(super) clip: &'a Clip,
-    pub(super) lattice: &'a Lattice,
+    /// The region.
+    pub region: &'a Region,
+    /// The instructions it is computed with; answers are the same.
+    pub kernel: Kernel,
+    /// The clip that the rows have.
+    pub clip: &'a Clip,
+    /// The arithmetic of parameters.
+    pub lattice: &'a Lattice,
     /// The most undecided rows that may be kept.
-    pub(super) most_rows: u64,
+    pub most_rows: u64,
 }
 
 /// What is known of rows over a region.
 pub struct Sorted {
     /// The exact second moments of the surely unclipped rows.
-    pub(super) unclipped: Moments,
+    pub unclipped: Moments,
     /// The constant sum of the surely clipped rows.
-    pub(super) clipped: Vec<i128>,
-    /// The undecided rows, all those of a person, and how many they are.
-    pub(super) rows: Chunks,
-    pub(super) undecided: u64,
+    pub clipped: Vec<i128>,
+    /// The undecided rows, all those of a person.
+    pub rows: Chunks,
+    /// How many they are.
+    pub undecided: u64,
     /// Whether there were more than may be kept: then it is of no use.
-    pub(super) is_partial: bool,
+    pub is_partial: bool,
 }
 
 impl Sorting<'_> {
     /// Sorts rows that are here.
-    pub(super) fn over(&self, rows: &impl Held) -> Result<Sorted, Error> {
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub fn over(&self, rows: &impl Held) -> Result<Sorted, Error> {
         let features = self.lattice.features();
         let gathered = AtomicU64::new(0);
         let parts = rows.fold(
@@ -179,7 +191,7 @@ impl Sorting<'_> {
         }
     }
 
-    /// Whether so many more rows may be kept; notes it where they may not.
+    /// Whether `more` further rows may be kept; notes in `part` if they may not.
     fn has_room(&self, more: u64, gathered: &AtomicU64, part: &mut Part) -> bool {
         part.is_partial |= gathered.fetch_add(more, Ordering::Relaxed) + more > self.most_rows;
         !part.is_partial
@@ -188,7 +200,7 @@ impl Sorting<'_> {
 
 impl Sorted {
     /// What is known of no rows.
-    pub(super) fn nothing(features: usize) -> Sorted {
+    pub fn nothing(features: usize) -> Sorted {
         Sorted {
             unclipped: Moments::empty(features + 1),
             clipped: vec![0; features],
@@ -326,8 +338,8 @@ struct GatherPersons {
     rows: u64,
 }
 
-/// A person with so many times the rows of those who wait joins another group: little is filled up
-/// with zeros then.
+/// A person with this many times the rows of those who wait joins another group, so that little is
+/// filled up with zeros.
 const DEEPER: usize = 2;
 
 impl GatherPersons {
@@ -387,7 +399,7 @@ impl GatherPersons {
     }
 }
 
-/// The first so many of the bits that are set, and the others.
+/// The first `most` of the bits that are set, and the others.
 fn split(bits: u32, most: usize) -> (u32, u32) {
     let others = (0..most).fold(bits, |rest, _| rest & rest.wrapping_sub(1));
     (bits & !others, others)

@@ -22,7 +22,7 @@ use super::{
     Forecast,
     coarse::Coarse,
     held::{Chunks, Held, Piece},
-    query::{At, Query, Sum, Term, plus},
+    query::{At, Each, Query, Sum, plus},
     region::{Region, Sorted, Sorting},
     store::{Costs, Store},
 };
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// A share of the rows, and at least so many, are looked at for the first guess.
+/// One row in `SAMPLE_SHARE`, and at least `SAMPLE_LEAST`, are looked at for the first guess.
 const SAMPLE_SHARE: u64 = 32;
 const SAMPLE_LEAST: u64 = 8192;
 /// Steps of the first guess; each leaves at most the clipped share of the distance.
@@ -51,7 +51,7 @@ const TRAVEL: f64 = 1.25;
 /// what making the copy costs.
 const COARSE_PASS: f64 = 0.35;
 const COARSE_SORT: f64 = 3.0;
-/// One row in so many may have cells that do not fit a byte.
+/// One row in this number may have cells that do not fit a byte.
 const COARSE_WITHOUT: usize = 512;
 /// A part of the curvature that is far below anything that matters.
 const RIDGE: f64 = 1e-9;
@@ -128,9 +128,9 @@ impl Screen {
     }
 
     /// The negative gradient sum at `theta`: the same integers as a full pass.
-    pub(super) fn negative_gradient_sum<S: Store>(
+    pub(super) fn negative_gradient_sum(
         &mut self,
-        store: &S,
+        store: &dyn Store,
         theta: &Theta,
         lattice: &Lattice,
     ) -> Result<Vec<i128>, Error> {
@@ -149,7 +149,7 @@ impl Screen {
             }
         }
         if let (Strategy::Coarse(coarse), Some(rows)) = (&self.strategy, store.in_memory()) {
-            let (sum, visited) = coarse.negative_gradient_sum(rows, self.kernel, (theta, lattice));
+            let (sum, visited) = coarse.negative_gradient_sum(rows.open(), self.kernel, (theta, lattice));
             self.visited += visited;
             return Ok(sum);
         }
@@ -162,9 +162,9 @@ impl Screen {
     }
 
     /// The negative gradient sum from the rows of one level.
-    fn sum_at<S: Store>(
+    fn sum_at(
         &mut self,
-        store: &S,
+        store: &dyn Store,
         depth: usize,
         theta: &Theta,
         lattice: &Lattice,
@@ -174,7 +174,7 @@ impl Screen {
         match depth.checked_sub(1) {
             None => {
                 self.spent += rows;
-                store.sums(&gradient(self.kernel, &self.clip, (theta, lattice)))
+                store.sum(&gradient(self.kernel, &self.clip, (theta, lattice)))
             }
             Some(index) => {
                 self.levels[index].spent += rows;
@@ -219,7 +219,7 @@ impl Screen {
 
     /// Builds a level for iterates between `theta` and the centre, from the undecided rows of the
     /// deepest level that holds `theta`.
-    fn build<S: Store>(&mut self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<(), Error> {
+    fn build(&mut self, store: &dyn Store, theta: &Theta, lattice: &Lattice) -> Result<(), Error> {
         let depth = self.depth(theta);
         self.levels.truncate(depth);
         self.polish(store, lattice)?;
@@ -236,7 +236,7 @@ impl Screen {
         let sorting = Sorting { region: &region, kernel: self.kernel, clip: &self.clip, lattice, most_rows };
         let known = match self.levels.last() {
             Some(level) => sorting.over(&level.known.rows)?,
-            None => store.sorted(&sorting)?,
+            None => store.sorted(&sorting)?.open(),
         };
         if known.is_partial {
             self.strategy = Strategy::FullPasses;
@@ -260,7 +260,7 @@ impl Screen {
     }
 
     /// Moves the centre nearer to the optimum, while that is worth a visit.
-    fn polish<S: Store>(&mut self, store: &S, lattice: &Lattice) -> Result<(), Error> {
+    fn polish(&mut self, store: &dyn Store, lattice: &Lattice) -> Result<(), Error> {
         let depth = self.levels.len();
         for _ in 0..if depth == 0 { POLISHES } else { 1 } {
             let Strategy::Screened(guess) = &self.strategy else { break };
@@ -280,7 +280,7 @@ impl Screen {
     }
 
     /// Looks at a sample of the rows and judges what screening would cost.
-    fn decide<S: Store>(&self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<Strategy, Error> {
+    fn decide(&self, store: &dyn Store, theta: &Theta, lattice: &Lattice) -> Result<Strategy, Error> {
         let features = lattice.features();
         let steps = f64::from(self.forecast.steps);
         let costs = store.costs();
@@ -289,7 +289,8 @@ impl Screen {
             return Ok(Strategy::FullPasses);
         }
         let rows = (self.rows / SAMPLE_SHARE).max(SAMPLE_LEAST).max(16 * features as u64).min(self.rows);
-        let sample = Sample { rows: store.sample(rows as usize)?, kernel: self.kernel, clip: self.clip, lattice };
+        let sample =
+            Sample { rows: store.sample(rows as usize)?.open(), kernel: self.kernel, clip: self.clip, lattice };
         let Some(guess) = sample.guess(theta, &self.forecast)? else { return Ok(Strategy::FullPasses) };
         let centre = lattice.theta(&guess.centre);
         let travel = sample.sorted(&Region::new(theta.clone(), centre.clone(), guess.radius, &self.clip))?;
@@ -309,7 +310,7 @@ impl Screen {
             _ if cost < coarse.min((1.0 - WORTH) * steps * costs.pass) => Ok(Strategy::Screened(guess)),
             Some(rows) if coarse < (1.0 - WORTH) * steps * costs.pass => {
                 let centre = lattice.theta(&guess.centre);
-                Ok(Strategy::Coarse(Coarse::new(rows, self.kernel, centre, lattice, sample.largest_cell())?))
+                Ok(Strategy::Coarse(Coarse::new(rows.open(), self.kernel, centre, lattice, sample.largest_cell())?))
             }
             _ => Ok(Strategy::FullPasses),
         }
@@ -318,7 +319,7 @@ impl Screen {
 
 /// The negative gradient sum at these parameters.
 fn gradient<'a>(kernel: Kernel, clip: &'a Clip, at: At<'a>) -> Query<'a> {
-    Query { sum: Sum::Terms(Term::Gradient, at, clip), features: at.1.features(), kernel }
+    Query { sum: Sum::Each(Each::Gradient, at, clip), features: at.1.features(), kernel }
 }
 
 /// A few rows, and what they let one guess of all.
@@ -441,7 +442,7 @@ impl Sample<'_> {
     }
 }
 
-/// How far noise keeps iterates from the optimum, in lattice units: the stationary law of
+/// How far noise keeps iterates from the optimum, in lattice units: the stationary distribution of
 /// `theta <- theta - eta (h theta + lambda z)`, and three deviations of its length. None when the
 /// steps do not contract.
 fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f64> {

@@ -55,7 +55,7 @@ const BLOCKS: usize = 16;
 /// Rows as they are re-encoded, a few at a time.
 pub(super) struct Through<'a, H> {
     rows: &'a H,
-    /// None where rows stay as they are.
+    /// `None` if rows stay as they are.
     whitening: Option<&'a Whitening>,
     /// Coefficients of a row before.
     features: usize,
@@ -152,9 +152,9 @@ impl Measured {
     }
 }
 
-/// One row in so many is kept as a long one.
+/// One row in this number is kept as a long one.
 const ONE_IN: usize = 128;
-/// More than one in so many are not: then the cut is raised.
+/// If more rows than one in this number are long, the cut is raised.
 const MOST_ONE_IN: u64 = 16;
 
 /// What one thread has found.

@@ -33,10 +33,10 @@ impl Default for CoverageConstants {
 /// theta_hat; at most 1.
 ///
 /// `separation` is T, the steps of each independent run or between checkpoints. With r the
-/// contraction, against m independent draws from the stationary law the mean is off by
-/// `sqrt(m) r^T S / (eta lambda)` in the law's own units, `S = 1 + 2 c0^2 sigma sqrt(p)`, and the
-/// covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal blocks differ by `D^(lT)`
-/// and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
+/// contraction, against m independent draws from the stationary distribution the mean is off by
+/// `sqrt(m) r^T S / (eta lambda)` in that distribution's own units, `S = 1 + 2 c0^2 sigma sqrt(p)`,
+/// and the covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal blocks differ by
+/// `D^(lT)` and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
 ///
 /// ```text
 /// shortfall = r^T (sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p))

@@ -62,7 +62,7 @@ struct Places {
 }
 
 impl Places {
-    /// Nothing where the budget does not resolve the regressor, the response, or any instrument.
+    /// `None` if the budget does not resolve the regressor, the response, or any instrument.
     fn of(kept: &[usize], all: &Design, names: &MomentNames) -> Option<Places> {
         let place = |name: &String| kept.iter().position(|&slot| all.names()[slot] == *name);
         let instruments: Vec<usize> = names.instruments.iter().filter_map(place).collect();
@@ -86,7 +86,7 @@ pub(super) struct New {
 }
 
 impl New {
-    /// Nothing where noise has left nothing of one of them.
+    /// `None` if noise has left nothing of one of them.
     fn of(moments: &Mat<f64>, basis: &Mat<f64>, places: &Places) -> Option<New> {
         let controls = columns(basis, &places.controls);
         let gram = inverse(&(controls.transpose() * moments * &controls));

@@ -10,7 +10,7 @@ use crate::{
     warning::{Cause, LeftOut},
 };
 
-/// At most so many columns are named as making up another.
+/// At most this many columns are named as making up another.
 const NAMED: usize = 3;
 /// A column is named when leaving it out would leave at least this share of the variance that the
 /// others explain unexplained.

@@ -23,7 +23,7 @@ use crate::{
 /// Rows, and where noise comes from.
 ///
 /// # Guarantee
-/// Rows are read through releases only, each paid for by the `Spend` that is handed in.
+/// Rows are read through releases only, each paid for by the `Spend` that is passed in.
 pub(super) struct OnRows<'a, R> {
     pub plan: &'a Plan,
     pub design: &'a Design,

@@ -1,11 +1,11 @@
 //! How much to clip where predictions are wanted and no intervals, and whether they are worth more
 //! than a mean.
 //!
-//! Squared errors pay for what clipping bends. At a clip `c` predictions are off by
+//! Bias by clipping adds to squared errors. At a clip `c` predictions are off by
 //! `2 p c^2 / (n^2 rho) + |bias|^2` on average, and clipping takes at most `B(c)` from the length
 //! of a mean gradient: the integral from `c` on of the share of gradients that are longer. Errors
-//! that have nothing to do with the columns bend the constant alone, by `B / sqrt(p)`; the rule
-//! allows for twice its square, and is free of scale.
+//! that are independent of the columns bias the constant alone, by `B / sqrt(p)`; the rule allows
+//! for twice its square, and is free of scale.
 
 use super::{
     Plan,
@@ -32,8 +32,8 @@ const COUNTS: u32 = 10;
 const PER_DOUBLING: f64 = 2.0;
 /// Clips are tried between the counts too.
 const TRIED_BETWEEN: u32 = 4;
-/// How much of what clipping can bend is allowed for, in units of what errors that have nothing to
-/// do with the columns bend.
+/// How much bias by clipping is allowed for, in units of the bias that errors independent of the
+/// columns make.
 const BENT: f64 = 2.0;
 
 impl<A: Ask> Sequence<'_, A> {

@@ -36,8 +36,8 @@ struct Estimate {
 }
 
 impl Plan {
-    /// None where the intercept is not in the model, where clipped rows are too many to say, or
-    /// where there is nothing but noise.
+    /// `None` if the intercept is not in the model, if too many rows are clipped to say, or if
+    /// there is nothing but noise.
     pub(super) fn quality(
         &self,
         white: &White,

@@ -1,12 +1,12 @@
-//! Rounds of private whitening: each measures second moments in the coordinates that the one before
-//! made.
+//! Rounds of private whitening: each measures second moments in the coordinates that the previous
+//! one made.
 //!
 //! Noise on second moments is the same in every direction, so a direction much shorter than the
 //! others drowns in it. One round stretches what it resolves to length one and the rest as far as
-//! its noise allows; the next one sees further. Rounds go on while some column is not resolved and
-//! a round is cheap. What is still not resolved then is left out of the model, in formula order:
-//! see [`resolve`]. The releases that decide this are not used for intervals, so that having passed
-//! says nothing about their errors.
+//! its noise allows; the next one resolves more. Rounds go on while some column is not resolved and
+//! a round is cheap. Columns that are still not resolved then are left out of the model, in formula
+//! order: see [`resolve`]. The releases that decide this are not used for intervals, so that
+//! passing says nothing about the errors of coefficients.
 
 use faer::Mat;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -41,12 +41,12 @@ pub(super) struct White {
     pub whitening: Whitening,
     /// The norm that few rows exceeded in the last round.
     pub radius: f64,
-    /// That norm, over the one that as many rows would exceed if they were normal.
+    /// That norm, divided by the one that as many Gaussian rows would exceed.
     pub longer: f64,
     /// The second moment of each final coordinate: 1 where whitening succeeded, less where it
     /// stopped at the floor.
     pub moments: Vec<f64>,
-    /// What was released of the second moments; none where moments were trusted.
+    /// What was released of the second moments; `None` if given moments were trusted.
     pub found: Option<Found>,
     /// What the budget could not resolve.
     pub left_out: Vec<LeftOut>,
@@ -55,7 +55,7 @@ pub(super) struct White {
     /// Where rows are weighted and there is a constant, the mean of the weights, as the first round
     /// has it.
     pub mean_weight: Option<f64>,
-    /// What became of moments that were trusted.
+    /// Whether moments that were trusted proved right.
     pub trust: Option<Trust>,
     /// How long rows may be in the coordinates of the descent, where longer ones are shortened.
     pub row_length: Option<f64>,
@@ -102,7 +102,8 @@ pub(super) const TOP_OF_WHITENED: f64 = 3.0;
 /// a row of enormous length. Where rows are shortened it may stretch further.
 const LEAST_FLOOR: f64 = 0.3;
 const LEAST_FLOOR_SHORTENED: f64 = 0.1;
-/// A direction lost in noise is taken to be no shorter than this many standard deviations of it.
+/// A direction lost in noise is assumed to be no shorter than this many standard deviations of the
+/// noise.
 const LEAST_SCALE: f64 = 1.5;
 /// A column is in the model when what is new in it stands this far above its noise: one that
 /// repeats the others passes with probability 0.0014.
@@ -312,7 +313,7 @@ impl Plan {
         counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, self.request.worth_in_counts(rho))
     }
 
-    /// The length that about as many rows with these second moments would exceed, were they normal.
+    /// The length that about as many Gaussian rows with these second moments would exceed.
     pub(super) fn normal_length(&self, moments: &Mat<f64>) -> f64 {
         let spend = self.request.rho.share(self.rules().shares().length).to_f64();
         length_exceeded_by(moments, 1.0, self.rows_cut(spend) / self.rows as f64)
@@ -326,9 +327,8 @@ impl Plan {
         floor
     }
 
-    /// A level with fewer rows than may have been cut is understated by an amount that nobody
-    /// knows: it needs half as many again, which is a standard deviation and a half of the noisy
-    /// count.
+    /// A level with fewer rows than may have been cut is understated by an unknown amount: it needs
+    /// half as many again, which is a standard deviation and a half of the noisy count.
     pub(super) fn floor(&self, design: &Design) -> Floor {
         self.floor_for(design, self.level_rows())
     }
@@ -348,7 +348,7 @@ impl Plan {
         self.floor_for(design, self.level_rows().min(self.rows as f64 / (2.0 * self.features as f64)))
     }
 
-    /// What a column must exceed where a level needs so many rows.
+    /// What a column must exceed where a level needs `level_rows` rows.
     pub(super) fn floor_for(&self, design: &Design, level_rows: f64) -> Floor {
         let least = |slot: &Slot| if slot.is_level() { level_rows / self.rows as f64 } else { 0.0 };
         Floor {
@@ -385,7 +385,7 @@ pub(super) struct Turn {
     pub moments: Vec<f64>,
 }
 
-/// What all rounds together say of the second moments, in the coordinates of the last.
+/// The second moments by all rounds together, in the coordinates of the last.
 pub(super) struct Found {
     pub law: Curvature,
     /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the
@@ -432,7 +432,7 @@ impl Found {
 
     pub(super) fn resolve(&self) -> Resolved {
         let mut resolved = resolve(&self.law, &self.basis, &self.floor, self.least_strength());
-        // A model has a column, whatever the noise says.
+        // A model keeps at least one column, whatever the noise.
         if resolved.kept.is_empty() {
             resolved.kept.push(0);
         }
@@ -459,8 +459,8 @@ impl Found {
         Turn { matrix, moments: values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect() }
     }
 
-    /// Whitens what is in the model: what is resolved, or everything where nothing but predictions
-    /// is wanted.
+    /// Whitens what is in the model: what is resolved, or everything if only predictions are asked
+    /// for.
     pub(super) fn white(self, purpose: Purpose, design: &Design) -> White {
         let resolved = &match purpose {
             Purpose::Inference => self.resolve(),
@@ -481,9 +481,9 @@ fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
 }
 
 /// A length that a share `tail` of rows with these second moments exceeds: their squared length is
-/// taken for a multiple of a chi-square with the same mean and variance (Satterthwaite 1946), as it
-/// would be for normal rows. Weights that are `unlike`, `E w^2 / (E w)^2`, make its mean square as
-/// many times as large.
+/// treated as a multiple of a chi-square with the same mean and variance (Satterthwaite 1946), as
+/// it would be for Gaussian rows. Weights that are `unlike`, `E w^2 / (E w)^2`, make its mean
+/// square as many times as large.
 pub(super) fn length_exceeded_by(moments: &Mat<f64>, unlike: f64, tail: f64) -> f64 {
     let p = moments.nrows();
     let trace: f64 = (0..p).map(|j| moments[(j, j)]).sum();
@@ -503,7 +503,7 @@ mod tests {
     use super::*;
     use crate::matrix::diagonal;
 
-    /// Seven directions that noise alone sets apart, by a factor of four: both turns take them for
+    /// Seven directions that noise alone sets apart, by a factor of four: both turns treat them as
     /// alike.
     #[test]
     fn directions_are_not_scaled_by_noise() {

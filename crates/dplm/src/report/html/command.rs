@@ -33,7 +33,7 @@ fn options(request: &FitRequest) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// An option as it is typed; none where it is not.
+/// An option as it is typed; `None` if it is not typed.
 fn written(spec: &OptionSpec, value: Value) -> Option<String> {
     let name = Interface::Command.option(spec.option);
     match value {
