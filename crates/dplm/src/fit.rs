@@ -140,7 +140,7 @@ pub struct FirstStage {
     /// The Anderson-Rubin set at the level of the fit: the values of the coefficient that are not
     /// rejected, in order. Empty where all are.
     pub set: Vec<Piece>,
-    /// The test that the instruments agree about the coefficient; none where there is one.
+    /// The test that the instruments agree about the coefficient; `None` if there is one.
     pub disagreement: Option<Disagreement>,
 }
 
@@ -148,9 +148,9 @@ pub struct FirstStage {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Piece {
-    /// Where it starts; none where it has no lower end.
+    /// Where it starts; `None` if it has no lower end.
     pub low: Option<f64>,
-    /// Where it ends; none where it has no upper end.
+    /// Where it ends; `None` if it has no upper end.
     pub high: Option<f64>,
 }
 

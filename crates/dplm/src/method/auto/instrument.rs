@@ -133,7 +133,7 @@ impl New {
     }
 }
 
-/// The root mean square of a direction; nothing where noise has left none.
+/// The root mean square of a direction; `None` if noise has left none.
 pub(super) fn length(moments: &Mat<f64>, direction: &[f64]) -> Option<f64> {
     Some(quadratic(moments, direction)).filter(|square| *square > 0.0).map(f64::sqrt)
 }

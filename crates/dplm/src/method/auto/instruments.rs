@@ -41,7 +41,7 @@ struct Axes {
 }
 
 impl Axes {
-    /// Nothing where noise has left nothing of one of them.
+    /// `None` if noise has left nothing of one of them.
     fn of(new: &New, moments: &Mat<f64>) -> Option<Axes> {
         let [with_response, with_regressor] = &new.moments;
         let estimate = dot(with_regressor, with_response) / dot(with_regressor, with_regressor);
@@ -95,8 +95,8 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         Ok(Rights { of_each })
     }
 
-    /// The products of several instruments and how sure they are; nothing where noise has left
-    /// nothing of the residuals.
+    /// The products of several instruments and how sure they are; `None` if noise has left nothing
+    /// of the residuals.
     pub(super) fn by_several(
         &mut self,
         new: &New,
