@@ -36,11 +36,12 @@ const BUILT_IN: [(&str, &str); 15] = [
 
 /// Grids that judge printed results. They take longer and have their own records, so they run only
 /// when named.
-const GRIDS: [(&str, &str); 9] = [
+const GRIDS: [(&str, &str); 10] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
     ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
+    ("heavy", include_str!("../definitions/heavy.toml")),
     ("audit-methods", include_str!("../definitions/audit-methods.toml")),
     ("arena", include_str!("../definitions/arena.toml")),
     ("study", include_str!("../definitions/study.toml")),

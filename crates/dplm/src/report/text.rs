@@ -389,6 +389,7 @@ pub(super) fn why_no_quality(fit: &Fit) -> Option<&'static str> {
         _ if !has_intercept() => "as there is no intercept, whose gradients are the residuals",
         Target::Robust => "as the robust target says nothing of residuals beyond the clip",
         Target::Sample => "as the target sample releases no spread of the errors",
+        _ if fit.method.row_length.is_some() => "as long rows count for less in this fit, and in its residuals",
         Target::Population | Target::Person if is_bent() => {
             "as clipping moves this fit from least squares, so that residuals beyond the clip would mislead"
         }
@@ -423,6 +424,9 @@ fn chosen_target(fit: &Fit) -> String {
     let is_chosen = fit.request.target.is_none() && has_choice && !fit.part_of_study;
     let why = match fit.target {
         _ if !is_chosen => return String::new(),
+        Target::Robust if fit.method.row_length.is_some() => {
+            "since some rows are so long that no clip would make it least squares"
+        }
         Target::Robust => "since least squares would cost much precision here, or clipping could bend it",
         _ => "since least squares costs little precision here",
     };
