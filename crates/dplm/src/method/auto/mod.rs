@@ -52,6 +52,7 @@ mod quality;
 mod focus;
 mod on_rows;
 mod instrument;
+mod instruments;
 mod likelihood;
 mod bell;
 mod effects;
@@ -438,7 +439,7 @@ impl method::Plan for Plan {
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         // Assumptions do not say how precise an earlier fit was, nor how alike a person's rows are.
         if design.model().endogenous().is_some() {
-            return Err(ConfigError::WithInstrument { what: "forecast" }.into());
+            return Err(ConfigError::NoForecastOfInstruments { longer: self.longer_set(design) }.into());
         }
         if self.earlier.is_some() || self.request.has_several_rows() {
             return Err(ConfigError::NoForecast.into());
