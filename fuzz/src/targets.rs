@@ -16,11 +16,12 @@ use std::{
 };
 
 use dplm::{
-    Charge, Dataset, Design, Fit, Person, Reading,
+    Charge, Dataset, Design, Fit, FitRequest, Person, Reading,
     formula::{By, Column, Formula, template},
     lattice::{ClippedOuter, Ladder, Lattice, Outer},
+    options::Choice,
     privacy::{Neighbours, Rho},
-    report::to_json,
+    report::{SavedGuarantee, Table, TableForm, TableOptions, to_json},
     rows::{Encoded, ExpectedSteps, Rows},
     table::{Block, Cells, ReadOptions, Source},
 };
@@ -34,13 +35,14 @@ pub const MARKER: &str = "987654";
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Target; 10] = [
+pub const ALL: [Target; 11] = [
     ("csv", csv),
     ("tsv", tsv),
     ("parquet", parquet),
     ("arrow", arrow),
     ("model", model),
     ("formula", formula),
+    ("request", request),
     ("ledger", ledger),
     ("locality", locality),
     ("fit", fit),
@@ -92,6 +94,18 @@ pub fn formula(data: &[u8]) {
     }
 }
 
+/// What is asked of a fit, as a saved fit holds it: a formula, a family, groups, persons, weights, a
+/// budget and all other options. What makes sense is written as it was read.
+pub fn request(data: &[u8]) {
+    let Ok(request) = serde_json::from_slice::<FitRequest>(data) else { return };
+    match request.check() {
+        Ok(checked) => drop(checked),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    let text = serde_json::to_string(&request).expect("plain data serialise");
+    assert!(serde_json::from_str::<FitRequest>(&text).is_ok_and(|again| again == request), "{text}");
+}
+
 /// A ledger, with a rollback journal beside it where the first byte is odd.
 pub fn ledger(data: &[u8]) {
     let Some((&kind, data)) = data.split_first() else { return };
@@ -108,10 +122,19 @@ pub fn ledger(data: &[u8]) {
 /// A saved fit: one that loads answers whatever may be asked of it, and is written as it was read.
 pub fn fit(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    side_by_side(text);
     let Ok(fit) = Fit::from_json(text) else { return };
     // What nothing can be said of is refused or left blank.
     let _ = (fit.to_string(), fit.covariance(), fit.predictor(), fit.intervals(0.9));
     assert!(Fit::from_json(&to_json(&fit)).is_ok_and(|again| again == fit), "a fit that does not read back");
+}
+
+/// Every form of a table of the results in a document, whatever they are, and their guarantee.
+fn side_by_side(text: &str) {
+    let _ = SavedGuarantee::from_json(text).map(|saved| saved.guarantee);
+    let options = TableOptions { stars: true, ..TableOptions::default() };
+    let Ok(table) = Table::of(&[text, text], &options) else { return };
+    assert!(TableForm::ALL.iter().all(|&form| !table.to_bytes(form).is_empty()));
 }
 
 /// Bytes that travel between machines: the first byte says which, and each three that follow change

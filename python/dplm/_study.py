@@ -25,7 +25,7 @@ class Study:
     """What came of a study: released and public numbers only.
 
     `fits` has the fit of each specification by its name, the main one first; each states the
-    guarantee of the whole study.
+    guarantee of the whole study. `shares` has what each got of the budget.
     """
 
     def __init__(self, native: _native.StudyFit) -> None:
@@ -69,6 +69,9 @@ class Study:
         """Writes a page with the specification curve and all coefficients side by side."""
         check(path=path, title=title, author=author, dataset=dataset)
         Path(path).write_text(self._native.page(title, author, dataset), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return _native.table([self.to_json()], "html", None, [], False, False).decode()
 
     def __repr__(self) -> str:
         return f"<dplm.Study of {len(self.fits)} specifications: {', '.join(self.fits)}>"

@@ -33,6 +33,7 @@ mod entry;
 mod balance;
 mod caution;
 mod error;
+mod locks;
 mod file;
 mod kept;
 mod page;

@@ -90,7 +90,7 @@ pub struct Fit {
     pub design: Design,
     /// How intervals are made from what was released; none when nothing was released for them.
     pub inference: Option<Inference>,
-    /// How the instrument moves the regressor; `None` if there is no instrument.
+    /// How the instruments move the regressor; `None` if there is no instrument.
     #[serde(default)]
     pub first_stage: Option<FirstStage>,
     /// The budget of the data set, where a ledger keeps it.
@@ -123,21 +123,60 @@ impl Focus {
     }
 }
 
-/// How an instrument moves the regressor that it is for.
+/// How instruments move the regressor that they are for, and what they say of its coefficient.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FirstStage {
     /// The regressor.
     pub regressor: String,
-    /// The instrument.
-    pub instrument: String,
-    /// The test that it does not move the regressor: chi-square with one degree of freedom.
+    /// The instruments.
+    pub instruments: Vec<String>,
+    /// The test that they do not move the regressor: chi-square.
     pub statistic: f64,
-    /// The probability of a statistic at least this large if it does not.
+    /// Its degrees of freedom: columns of the instruments that the budget can tell from others.
+    pub df: usize,
+    /// The probability of a statistic at least this large if they do not.
     pub p_value: f64,
-    /// The ends of the values that are rejected at the level of the fit, where those that are not
-    /// are all others.
-    pub excluded: Option<(f64, f64)>,
+    /// The Anderson-Rubin set at the level of the fit: the values of the coefficient that are not
+    /// rejected, in order. Empty where all are.
+    pub set: Vec<Piece>,
+    /// The test that the instruments agree about the coefficient; `None` if there is one.
+    pub disagreement: Option<Disagreement>,
+}
+
+/// A piece of a set of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Piece {
+    /// Where it starts; `None` if it has no lower end.
+    pub low: Option<f64>,
+    /// Where it ends; `None` if it has no upper end.
+    pub high: Option<f64>,
+}
+
+impl Piece {
+    pub(crate) fn of((low, high): (f64, f64)) -> Piece {
+        let [low, high] = [low, high].map(|end| Some(end).filter(|end| end.is_finite()));
+        Piece { low, high }
+    }
+
+    /// Whether it holds a number.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
+    }
+}
+
+/// The test that several instruments agree (Sargan 1958, Hansen 1982): the least statistic that any
+/// value of the coefficient has.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Disagreement {
+    /// The statistic: chi-square, if the instruments move the regressor.
+    pub statistic: f64,
+    /// Its degrees of freedom.
+    pub df: usize,
+    /// The probability of a statistic at least this large if all are instruments.
+    pub p_value: f64,
 }
 
 /// One of several groups that were fitted together.

@@ -94,7 +94,8 @@ pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Rea
 pub use descend::Trajectory;
 pub use error::{Error, ErrorKind, OtherError};
 pub use fit::{
-    Bounded, Coefficient, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Precision,
+    Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Piece,
+    Precision,
 };
 pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, EventEffects, Hypothesis, HypothesisError, PeriodEffect, TTest, WaldTest};

@@ -194,6 +194,13 @@ fn screened_sums_equal_full_sums() {
             let mine = gradient_sum(&mut screened, clip, &theta, &lattice);
             let theirs = gradient_sum(&mut full, clip, &theta, &lattice);
             assert_eq!(mine, theirs, "gamma {gamma}, step {step}");
+            // None, few and half of the rows are longer.
+            for times in [8.0, 1.4, 1.0].into_iter().filter(|_| step % 6 == 5) {
+                let radius = (times * (features as f64).sqrt() * 4096.0) as u64;
+                let outer = ClippedOuter::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius };
+                let mine = clipped_outer_sum(&mut screened, clip, &outer);
+                assert_eq!(mine, clipped_outer_sum(&mut full, clip, &outer), "gamma {gamma}, step {step}, {times}");
+            }
         }
         let share = screened.visited().into_inner() as f64 / (60.0 * 30_000.0);
         assert!(share < most, "gamma {gamma}: visited {share} of the rows");

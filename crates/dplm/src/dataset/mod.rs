@@ -377,7 +377,11 @@ impl Dataset {
     }
 
     fn events_without_periods(&self) -> impl Iterator<Item = Warning> {
-        let studies = self.model.event_studies().into_iter().filter(|one| one.of.is_some() && !one.has_periods);
+        let studies = self
+            .model
+            .event_studies()
+            .into_iter()
+            .filter(|one| one.of.is_some() && !one.has_periods && !one.is_average());
         let mut periods: Vec<String> = studies.map(|study| study.period).collect();
         periods.dedup();
         periods.into_iter().map(|period| Warning::EventWithoutPeriods { period })

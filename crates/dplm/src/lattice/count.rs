@@ -62,19 +62,19 @@ impl Ladder<'_> {
         self.len() == 0
     }
 
-    /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` thresholds.
-    pub(crate) fn tally(&self, with: Kernel, buffer: &[f32], features: usize, sums: &mut [u64]) {
+    /// Adds to `sums[i]` how many rows of the buffer, which have these squared norms, are above
+    /// exactly `i` thresholds.
+    pub(crate) fn tally(&self, with: Kernel, (buffer, features): (&[f32], usize), norms_sq: &[f64], sums: &mut [u64]) {
         let estimates = self.estimates();
         let surely_below: Vec<f64> = estimates.iter().map(|estimate| estimate * (1.0 + ROUNDING)).collect();
-        for block in RowBlock::all(buffer, features) {
-            let norms = kernel::norms_sq(with, block);
+        for (block, norms) in RowBlock::all(buffer, features).zip(norms_sq.as_chunks().0) {
             let residual = match self {
                 Ladder::Norms { .. } => [0.0; BLOCK_ROWS],
                 Ladder::Gradients { theta, theta_unit, .. } => kernel::sizes(with, block, theta, *theta_unit),
                 Ladder::Residuals { theta, theta_unit, .. } => kernel::residuals(with, block, theta, *theta_unit),
             };
             let (lengths, below) =
-                with.run(CountBelow { ladder: self, norms: &norms, residual: &residual, estimates: &surely_below });
+                with.run(CountBelow { ladder: self, norms, residual: &residual, estimates: &surely_below });
             for row in 0..BLOCK_ROWS {
                 if norms[row] == 0.0 {
                     sums[0] += 1;
@@ -242,7 +242,7 @@ mod tests {
                 Ladder::Residuals { theta, theta_unit, sizes: &sizes },
             ] {
                 let mut sums = vec![0; ladder.len() + 1];
-                ladder.tally(Kernel::best(), &buffer, 2, &mut sums);
+                ladder.tally(Kernel::best(), (&buffer, 2), &norms, &mut sums);
                 prop_assert_eq!(sums, counted(&ladder, &rows));
             }
         }

@@ -165,7 +165,7 @@ impl Design {
         Design { slots: constant.into_iter().chain(asked.slots.iter().cloned()).collect(), ..asked }
     }
 
-    /// The design of a model with an instrument: columns of the controls, the instrument, the
+    /// The design of a model with instruments: columns of the controls, the instruments, the
     /// regressor and the response, in this order, except that products may stand elsewhere. There
     /// is no other response.
     pub(crate) fn with_moments(&self) -> Option<Design> {

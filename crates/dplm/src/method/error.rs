@@ -243,6 +243,13 @@ pub enum ConfigError {
         /// What was asked for.
         what: &'static str,
     },
+    /// How strongly instruments move the regressor is not public.
+    #[error("{}", without_strength(*longer))]
+    NoForecastOfInstruments {
+        /// By how many percent their set is longer than in the clear, if they are strong and that can
+        /// be said.
+        longer: Option<u32>,
+    },
     /// The method does not fit instruments.
     #[error("the method {method} does not fit models with an instrument")]
     NoInstruments {
@@ -389,7 +396,7 @@ impl Advised for ConfigError {
                 let would_do = Advice::new(format!("{enough} would do for most intervals"));
                 let would_do = if *with_auto { would_do.text(" with ").setting(Opt::Method, "auto") } else { would_do };
                 would_do
-                    .text(", and estimates without intervals can be had with ")
+                    .text(", and estimates without intervals, whose signs may be wrong, can be had with ")
                     .setting(Opt::Purpose, Purpose::Prediction)
             }
             ConfigError::NoBounds { columns } => Advice::new(bounds_to_write(columns))
@@ -425,6 +432,16 @@ pub(super) fn is_of_term(coefficient: &str, term: &str) -> bool {
 
 fn listed(columns: &[LeftOut]) -> String {
     shown(&columns.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+}
+
+/// What can be said beforehand of the set of instruments, which may be longer by a percentage.
+pub(crate) fn without_strength(longer: Option<u32>) -> String {
+    let longer = longer.map_or(String::new(), |percent| {
+        format!(
+            "; if they move it strongly, expect a set about {percent} % longer than the interval of two-stage least squares in the clear"
+        )
+    });
+    format!("there is no forecast for instruments, since how much they move the regressor is not public{longer}")
 }
 
 fn causes(columns: &[LeftOut]) -> String {

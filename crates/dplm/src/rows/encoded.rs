@@ -237,6 +237,18 @@ impl Clipped<'_> {
     fn each(&self, each: Each, at: At<'_>) -> Result<Vec<i128>, Error> {
         self.rows.sums(Sum::Each(each, at, &self.clip))
     }
+
+    /// A sum that screening knows nearly all of.
+    fn known_outer_sum(&self, outer: &ClippedOuter<'_>) -> Result<Option<Moments>, Error> {
+        match (outer, &self.rows.screen, self.rows.store.in_memory()) {
+            (&ClippedOuter::Unclipped { theta, theta_unit, radius }, Some(screen), Some(rows))
+                if theta.link() == Link::Identity =>
+            {
+                screen.unclipped_outer_sum(rows.open(), (theta, theta_unit), radius)
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
 impl ClippedRows for Clipped<'_> {
@@ -291,8 +303,10 @@ impl ClippedRows for Clipped<'_> {
     }
 
     fn outer_sum(&self, outer: &ClippedOuter<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let sum = self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?;
-        let sum = Moments::from_upper(self.rows.features(), sum);
+        let sum = match self.known_outer_sum(outer)? {
+            Some(known) => known,
+            None => Moments::from_upper(self.rows.features(), self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?),
+        };
         Ok(OuterSum::new(sum, outer.largest_norm(&self.clip), self.rows.sensitivity(neighbours)))
     }
 

@@ -201,7 +201,10 @@ impl Query<'_> {
                 true => {
                     piece.groups(self.features).for_each(|group| ladder.tally_group(self.kernel, group, &mut sums));
                 }
-                false => ladder.tally(self.kernel, piece.cells, self.features, &mut sums),
+                false => {
+                    let norms_sq = piece.norms_sq(self.kernel, self.features);
+                    ladder.tally(self.kernel, (piece.cells, self.features), &norms_sq, &mut sums);
+                }
             }
             sums
         })?;

@@ -23,7 +23,7 @@ use super::{
     coarse::Coarse,
     held::{Chunks, Held, Piece},
     query::{At, Each, Query, Sum, plus},
-    region::{Region, Sorted, Sorting},
+    region::{Gather, Region, Sorted, Sorting},
     store::{Costs, Store},
 };
 use crate::{
@@ -53,6 +53,8 @@ const COARSE_PASS: f64 = 0.35;
 const COARSE_SORT: f64 = 3.0;
 /// One row in this number may have cells that do not fit a byte.
 const COARSE_WITHOUT: usize = 512;
+/// Where more than one row in so many is shrunk, all are visited.
+const MOST_LONG: u64 = 8;
 /// A part of the curvature that is far below anything that matters.
 const RIDGE: f64 = 1e-9;
 
@@ -154,6 +156,57 @@ impl Screen {
             return Ok(sum);
         }
         self.sum_at(store, self.depth(theta), theta, lattice)
+    }
+
+    /// `sum_i x_i x_i'` over rows that are not clipped at `theta`, shrunk to norm at most `radius`:
+    /// the same integers as a full pass, where a region holds `theta` and few rows are shrunk.
+    ///
+    /// Rows that are surely unclipped are in the moments of the region, the undecided ones are
+    /// visited. Both count as if none were shrunk, and what shrinking changes is worked out from
+    /// the long rows alone.
+    pub(super) fn unclipped_outer_sum(
+        &self,
+        rows: &Chunks,
+        (theta, theta_unit): (&Theta, f64),
+        radius: u64,
+    ) -> Result<Option<Moments>, Error> {
+        let Some(level) = self.depth(theta).checked_sub(1).map(|index| &self.levels[index]) else { return Ok(None) };
+        if self.lattice.is_none_or(|lattice| lattice.theta_unit() != theta_unit) {
+            return Ok(None);
+        }
+        let long = self.longer_than(radius, rows)?;
+        if long.count() > self.rows / MOST_LONG {
+            return Ok(None);
+        }
+        let features = rows.features;
+        let over = |rows: &Chunks, radius: u64| {
+            let outer = ClippedOuter::Unclipped { theta, theta_unit, radius };
+            let query = Query { sum: Sum::ClippedOuter(&outer, &self.clip), features, kernel: self.kernel };
+            Ok::<_, Error>(Moments::from_upper(features, query.over(rows)?))
+        };
+        let whole = level.known.unclipped.leading(features).plus(&over(&level.known.rows, u64::MAX)?);
+        Ok(Some(whole.minus(&over(&long, u64::MAX)?).plus(&over(&long, radius)?)))
+    }
+
+    /// The rows of a larger norm.
+    fn longer_than(&self, radius: u64, rows: &Chunks) -> Result<Chunks, Error> {
+        // Squared norms are whole numbers below 2^52.
+        let (most, features) = ((radius.min(1 << 26) as f64).powi(2), rows.features);
+        let parts = rows.fold(
+            || Gather::new(self.kernel, features),
+            |mut long, piece| {
+                let norms = piece.norms_sq(self.kernel, features);
+                for ((block, bounds), norms) in piece.blocks(features).zip(norms.as_chunks::<BLOCK_ROWS>().0) {
+                    long.add(
+                        block,
+                        bounds,
+                        (0..BLOCK_ROWS).fold(0, |lanes, row| lanes | u32::from(norms[row] > most) << row),
+                    );
+                }
+                long
+            },
+        )?;
+        Ok(Chunks { features, chunks: parts.into_iter().flat_map(|part| part.chunks).collect() })
     }
 
     /// How many nested levels hold `theta`.
