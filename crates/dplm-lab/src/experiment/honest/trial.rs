@@ -90,7 +90,8 @@ impl Trial<'_> {
 
     fn request(&self, level: f64) -> Result<Request, LabError> {
         let rho = Rho::checked_from_f64(self.cell.rho).map_err(Error::from)?;
-        Ok(Request { target: self.cell.target.asked(), level, ..Request::new(rho) })
+        let focus = self.cell.focus.iter().cloned().collect();
+        Ok(Request { target: self.cell.target.asked(), focus, level, ..Request::new(rho) })
     }
 
     /// `None` if the plan is refused: nothing is printed then, and nothing is spent.
