@@ -146,7 +146,7 @@ pub enum ConfigError {
         method: &'static str,
     },
     /// A coefficient of interest that the model does not have.
-    #[error("name {place} of the focus is no term or coefficient of the model: its coefficients are {known}")]
+    #[error("name {place} of the focus is not a term or a coefficient of the model: its coefficients are {known}")]
     NoSuchFocus {
         /// Its place among what was typed, which may be cells of a table by mistake.
         place: usize,

@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use serde::Deserialize;
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use super::{Specification, Study, StudyError};
 use crate::{
@@ -121,6 +124,11 @@ fn value_of(spec: &OptionSpec, value: &DeValue<'_>) -> Option<Value> {
         (Kind::Number, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Number),
         (Kind::Whole, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Whole),
         (Kind::Text | Kind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
+        (Kind::Texts, DeValue::String(text)) => Some(Value::Texts(vec![text.clone().into_owned()])),
+        (Kind::Texts, DeValue::Array(texts)) => {
+            let text = |one: &Spanned<DeValue<'_>>| one.get_ref().as_str().map(str::to_owned);
+            texts.iter().map(text).collect::<Option<_>>().map(Value::Texts)
+        }
         _ => None,
     }
 }

@@ -27,6 +27,7 @@ mod choice;
 
 pub(super) use scores::{Estimate, Scores};
 pub(super) use wanted::Wanted;
+pub(crate) use wanted::places_of;
 
 use super::{
     Plan,

@@ -179,7 +179,7 @@ fn what_makes_no_sense_is_refused() {
         let prepared = data.prepare(&Config::new(request), NoiseSource::Seed(1)).err();
         prepared.expect("refused").to_string()
     };
-    assert!(refused("x11", 1.0).contains("name 1 of the focus is no term or coefficient"));
+    assert!(refused("x11", 1.0).contains("name 1 of the focus is not a term or a coefficient"));
     assert!(refused("(Intercept)", 1.0).contains("the constant"));
     assert!(refused("x1, x2, x3, x4, x5, x6, x7, x8, x9, x10", 1.0).contains("no controls"));
     assert!(refused("x1", 0.001).contains("too small to tell 10 controls apart"));
