@@ -9,7 +9,9 @@ use super::super::{Choices, Config};
 use crate::{
     Dataset, Fit, NoiseSource, Person, Progress, Reading,
     formula::Formula,
-    method::{Request, Target},
+    lattice::Design,
+    method::{self, Request, Target},
+    plan::{Assumed, Foretold, Way},
     privacy::Rho,
     table::Source,
 };
@@ -293,4 +295,25 @@ fn panel(seed: u64, weights: Option<&str>, person: bool) -> Fit {
     let focus = vec!["educ".to_owned(), "union".to_owned()];
     let request = Request { focus, person, ..Request::new(Rho::checked_from_f64(0.3).expect("a budget")) };
     data.fit(&Config::new(request), NoiseSource::Seed(seed), Progress::NONE).expect("a fit")
+}
+
+/// A plan says which way is shorter, and the fit takes it: also where the column of interest is a
+/// level, whose scores are made of the rows that have it.
+#[test]
+fn the_way_that_is_taken_is_the_one_that_a_plan_finds_shorter() {
+    let controls = (1..=20).map(|j| format!("x{j}[-6..6]")).collect::<Vec<_>>().join(" + ");
+    let formula = Formula::parse(&format!("y[-9..9] ~ treated{{no,yes}} + {controls}")).expect("a formula");
+    let design = Design::new(&formula.into_model().expect("a model"));
+    let request = Request {
+        focus: vec!["treated".to_owned()],
+        target: Some(Target::Population),
+        ..Request::new(Rho::checked_from_f64(0.03).expect("a budget"))
+    };
+    let plan = Config::new(request).plan(30_000, &design).expect("a plan");
+    let assumed = Assumed::of(&design, &[]).expect("nothing is assumed that could be wrong");
+    let planned = method::Plan::foresee(&plan, &design, &assumed).expect("a forecast");
+    let (other, foretold) = planned.other_way.expect("there are two ways");
+    assert_eq!(other, Way::AllCoefficients);
+    let length = |one: &Foretold| one.errors.std_error() * one.errors.widening;
+    assert!(length(&planned.descent) < 0.8 * length(&foretold), "{:?} {foretold:?}", planned.descent);
 }
