@@ -180,9 +180,6 @@ pub enum ConfigError {
         /// What would do.
         enough: Enough,
     },
-    /// A coefficient of interest is not pooled with another one.
-    #[error("a fit with coefficients of interest cannot be refined: fit again with the whole budget")]
-    RefinesFocus,
     /// There is nothing to pool.
     #[error(
         "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"

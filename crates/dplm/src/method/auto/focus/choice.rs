@@ -29,8 +29,8 @@ impl Plan {
     /// forecasts of both ways on columns as a plan assumes them.
     pub(in crate::method::auto) fn prefers_partialling(&self, design: &Design) -> Result<Option<Target>, Error> {
         let Some(wanted) = &self.wanted else { return Ok(None) };
-        if self.earlier.is_some() {
-            return Err(ConfigError::RefinesFocus.into());
+        if let Some(earlier) = &self.earlier {
+            return Ok(earlier.left.is_some().then_some(earlier.target));
         }
         // Moments that are trusted, or shared with other models, are those of all coefficients.
         let has_others = self.shares_moments || self.learned.is_some() || self.trusted().is_some();

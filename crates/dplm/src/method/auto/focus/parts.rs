@@ -85,12 +85,6 @@ impl Parts {
         let moments = self.controls.moments.clone();
         White { radius: self.controls.radius, moments, ..White::new(whitening, self.controls.coordinates.kept.clone()) }
     }
-
-    /// The controls that are not in the model, by name.
-    pub(super) fn not_controlled_for(&self, wanted: &Wanted, design: &Design) -> Vec<String> {
-        let is_wanted = |name: &String| wanted.parameters.iter().any(|&j| design.names()[j] == *name);
-        self.left_out.iter().map(|one| one.name.clone()).filter(|name| !is_wanted(name)).collect()
-    }
 }
 
 /// Coordinates that whiten these columns.
@@ -118,7 +112,7 @@ fn phi(found: &Found, j: usize, design: &Design) -> f64 {
 }
 
 impl Plan {
-    /// Whether so few rows can say anything of scores with such tails, of so many columns.
+    /// Whether there are enough rows for the scores of `k` columns with these tails.
     fn has_enough_for(&self, phi: f64, k: usize) -> bool {
         phi * self.precision() / (k as f64).sqrt() >= ENOUGH
     }

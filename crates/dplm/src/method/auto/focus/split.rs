@@ -33,8 +33,8 @@ fn harmless(rows: u64) -> f64 {
 /// The share of scores that a search for that clip starts from.
 const TAIL_OF_HARMLESS: f64 = 0.01;
 /// The least eigenvalue of what is kept must stand clear of noise by the law of Tracy and Widom
-/// (1994): the edge, and so many times what moves it, times a margin with which noise alone passes
-/// with probability .002.
+/// (1994): the edge, and this many times what moves it, times a margin with which noise alone
+/// passes with probability .002.
 const BEYOND_EDGE: f64 = 2.33;
 const MARGIN: f64 = 1.15;
 /// What is kept is about white: rounds go on until noise alone is below this part of it.
@@ -151,7 +151,7 @@ fn tail_of(clip: f64, k: usize) -> f64 {
     high
 }
 
-/// What the least eigenvalue of so many columns must exceed, where noise on the diagonal has this
+/// What the least eigenvalue of this many columns must exceed, where noise on the diagonal has this
 /// standard deviation.
 pub(super) fn clear_of_noise(columns: usize, noise_sd: f64) -> f64 {
     MARGIN * (edge(columns, noise_sd) + BEYOND_EDGE * noise_sd * (columns as f64).powf(-1.0 / 6.0))
