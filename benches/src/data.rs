@@ -3,7 +3,7 @@
 use dplm::{
     formula::{Column, Kind, Model},
     lattice::Design,
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -19,7 +19,7 @@ fn standard_design(features: usize) -> Design {
 }
 
 /// The paper's generative setting: standard Gaussian cells, coefficients of length 1, unit error.
-pub fn isotropic(rows: usize, features: usize) -> MemoryRows {
+pub fn isotropic(rows: usize, features: usize) -> Encoded {
     let design = standard_design(features);
     let mut builder = MemoryBuilder::new(&design);
     let mut rng = ChaCha20Rng::seed_from_u64(1);

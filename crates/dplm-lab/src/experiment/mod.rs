@@ -18,6 +18,7 @@ mod choices;
 mod arena;
 mod study;
 mod ordinary;
+mod designs;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,7 @@ pub use audit::Audit;
 pub use choices::ChoicesStudy;
 pub use clipping::Clipping;
 pub use cost::Cost;
+pub use designs::Designs;
 pub use honest::Honest;
 pub use intervals::{Intervals, Shown};
 pub use methods_audit::MethodsAudit;

@@ -50,6 +50,7 @@ impl Ordinary {
             target: Target::Robust,
             focus: (point.get("focus") > 0.0).then(|| OF_INTEREST.to_owned()),
             repetitions: point.repetitions,
+            predicts: false,
         }
     }
 

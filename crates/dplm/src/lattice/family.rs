@@ -38,7 +38,7 @@ pub(crate) trait Family {
     ///
     /// It does not depend on the response, so that a row may be weighted by it: under the model a
     /// weighted residual then still has mean zero. Clipping a residual by its own size gives a rare
-    /// outcome less weight than a common one, and bends the fit.
+    /// outcome less weight than a common one, and biases the fit.
     fn largest_residual(&self, mean: f64) -> f64;
 }
 
@@ -50,7 +50,7 @@ pub(crate) const PROBABILITY_BITS: u32 = 20;
 /// The probability 1.
 const ONE: f64 = power(PROBABILITY_BITS);
 
-/// The table has so many steps to a unit, and ends at 16 on either side, where the probability is
+/// The table has `STEPS` steps to a unit, and ends at 16 on either side, where the probability is
 /// within 2^-20 of 0 or 1.
 const STEPS_BITS: u32 = 7;
 const STEPS: usize = 1 << STEPS_BITS;

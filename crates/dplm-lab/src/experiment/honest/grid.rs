@@ -82,6 +82,9 @@ pub(in crate::experiment) struct Block {
     focus: Option<String>,
     /// The same everywhere, or one for each n.
     repetitions: Repetitions,
+    /// Whether each table is also fitted for predictions.
+    #[serde(default)]
+    predicts: bool,
 }
 
 /// One combination.
@@ -94,6 +97,7 @@ pub(in crate::experiment) struct Cell {
     pub target: Target,
     pub focus: Option<String>,
     pub repetitions: u32,
+    pub predicts: bool,
 }
 
 impl Cell {
@@ -120,8 +124,8 @@ impl Block {
             for (index, &n) in self.n.iter().enumerate() {
                 for (&rho, &target) in self.rho.iter().flat_map(|rho| self.targets.iter().map(move |one| (rho, one))) {
                     let (design, errors, repetitions) = (design.clone(), errors.clone(), self.repetitions.at(index));
-                    let focus = self.focus.clone();
-                    cells.push(Cell { design, errors, n, rho, target, focus, repetitions });
+                    let (focus, predicts) = (self.focus.clone(), self.predicts);
+                    cells.push(Cell { design, errors, n, rho, target, focus, repetitions, predicts });
                 }
             }
         }
@@ -199,4 +203,6 @@ pub(super) enum Measure {
     Printed,
     Length,
     Rmse,
+    /// What predictions err beyond least squares, over what the coefficients that are printed do.
+    Prediction,
 }

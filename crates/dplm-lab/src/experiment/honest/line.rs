@@ -39,6 +39,7 @@ pub(super) struct Line {
     pub coverage: Coverage,
     pub length: f64,
     pub rmse: f64,
+    pub prediction: f64,
     pub robust: f64,
     pub passes: f64,
     /// The share of printed numbers whose p-value contradicts the interval.

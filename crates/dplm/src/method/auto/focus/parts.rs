@@ -112,7 +112,7 @@ fn phi(found: &Found, j: usize, design: &Design) -> f64 {
 }
 
 impl Plan {
-    /// Whether there are enough rows for the scores of `k` columns with these tails.
+    /// Whether the rows and the budget are enough for scores of `k` columns with such tails.
     fn has_enough_for(&self, phi: f64, k: usize) -> bool {
         phi * self.precision() / (k as f64).sqrt() >= ENOUGH
     }
@@ -209,8 +209,7 @@ fn only(floor: &Floor, places: &[usize]) -> Floor {
 }
 
 impl Found {
-    /// The variance of what is new in a column, given others; none where it does not stand clear of
-    /// its noise.
+    /// The variance of a column given others; `None` if it does not stand clear of its noise.
     fn new_in(&self, j: usize, others: &[usize]) -> Option<f64> {
         let places: Vec<usize> = others.iter().copied().chain([j]).collect();
         let floor = Floor { has_constant: false, ..only(&self.floor, &places) };
