@@ -110,8 +110,8 @@ fn a_study_is_one_charge_and_one_page() {
     );
 }
 
-/// With a focus each specification pays for its own coefficients of interest, on the budget that all
-/// of them share; one that has no controls is fitted whole.
+/// With a focus each specification pays for its own coefficients of interest, on the budget that
+/// all of them share; one that has no controls is fitted whole.
 #[test]
 fn a_study_has_coefficients_of_interest() {
     let directory = directory();

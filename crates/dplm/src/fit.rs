@@ -108,7 +108,7 @@ pub struct Focus {
     pub coefficients: Vec<String>,
     /// The controls that are not in the model: the budget could not tell them from others.
     pub not_controlled_for: Vec<String>,
-    /// What partialling out left of rows; none where all coefficients were fitted.
+    /// What partialling out left of rows; `None` if all coefficients were fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) left: Option<Left>,
 }

@@ -47,8 +47,8 @@ pub(super) fn condition(number: f64, p: usize) -> Design {
     Design { elliptical: true, ..design(numbered(p, USUAL), Box::new(draw)) }
 }
 
-/// `x` among controls of which the last repeats `of` others, but for `apart` times a direction that
-/// both `x` and the response depend on: without that direction the coefficient of `x` is another.
+/// `x` among controls of which the last repeats `of` others, except for `apart` times a direction
+/// that both `x` and the response depend on: without it the coefficient of `x` is another.
 pub(super) fn nearly_repeated(of: usize, apart: f64, p: usize) -> Design {
     let draw = move |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
         cells.fill_with(|| normal(rng));

@@ -141,7 +141,7 @@ fn controls(study: &StudyFit) -> String {
     study.parts.iter().filter_map(of_part).collect()
 }
 
-/// The same of one of them; none where all coefficients are reported.
+/// The same of one of them; `None` if all coefficients are reported.
 pub(super) fn controls_of(part: &StudyPart) -> Option<String> {
     part.fit.controls_text().map(|text| format!("{}: {text}", part.name))
 }

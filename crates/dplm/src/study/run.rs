@@ -22,7 +22,7 @@ pub struct PreparedStudy {
     data: Vec<Dataset>,
     /// The count of the rows that all specifications can use, and what that leaves.
     stages: Stages,
-    /// How second moments are released for all; none where each specification releases its own.
+    /// How second moments are released for all; `None` if each specification releases its own.
     plan: Option<auto::Plan>,
     noise: NoiseSource,
 }

@@ -53,9 +53,9 @@ fn independent_columns_are_printed_and_covered() {
     }
 }
 
-/// Where one coefficient is of interest, it alone is judged, of the model with the controls that the
-/// fit names left out. False alarms: two lines are judged low or high with probability 1e-6 each
-/// where coverage is within the band.
+/// Where one coefficient is of interest, it alone is judged, of the model without the controls that
+/// the fit names. False alarms: two lines are judged low or high with probability 1e-6 each where
+/// coverage is within the band.
 #[test]
 fn a_coefficient_of_interest_is_judged_given_the_controls_that_are_left() {
     let focus = r#"
