@@ -122,6 +122,9 @@ class GroupedFit(Released["_native.GroupedFit"]):
         """The summary of the command line."""
         return self._native.summary()
 
+    def _repr_html_(self) -> str:
+        return _native.table([self.to_json()], "html", None, [], False, False).decode()
+
     def __repr__(self) -> str:
         marked = f"; {SIMULATED}" if self.pretended else ""
         return f"<dplm.GroupedFit of {self.formula!r} by {self.by}: {len(self._fits)} groups, rho = {self.guarantee.rho:g}{marked}>"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dplm import _native
+from dplm._errors import RequestError
 from dplm._given import check, floats, texts, unquoted
 from dplm._moments import MomentsLike
 from dplm._said import said
@@ -21,10 +24,13 @@ class Plan(Mapping[str, Any]):
     `coefficients` has each coefficient in its own units. `fit` and `budgets` are those of one
     coefficient of a column of unit variance. A dry run for which there is no forecast has `units`,
     `method` and `rho`, and in `unforeseen` why; one of groups has in `groups` the plan of each.
+
+    A notebook shows a plan of `dplm.plan` as a page with a slider over the budget, which needs no
+    network.
     """
 
-    def __init__(self, facts: Mapping[str, Any]) -> None:
-        self._facts = dict(facts)
+    def __init__(self, facts: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> None:
+        self._facts, self._told = dict(facts), told
 
     def __getitem__(self, key: str) -> Any:
         return self._facts[key]
@@ -40,6 +46,25 @@ class Plan(Mapping[str, Any]):
             return self.__dict__["_facts"][name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The page of `dplm plan --page`: a slider over the budget, with the accuracy of each
+        coefficient. It is also written to a file.
+
+        A dry run has no such page.
+        """
+        check(path=path)
+        if self._told is None:
+            raise RequestError("a dry run has no page: ask dplm.plan, with the number of rows")
+        page = _native.plan_page(self._told, self._told.get("formula") or f"{self._facts['features']} columns of unit variance")
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _repr_html_(self) -> str | None:
+        if self._told is None:
+            return None
+        return f'<iframe srcdoc="{html.escape(self.to_html())}" title="A plan" style="width: 100%; height: 46rem; border: 0"></iframe>'
 
     def __repr__(self) -> str:
         if "fit" not in self:
@@ -158,7 +183,7 @@ def plan(
     """
     given = texts("assume", assume) + texts("want", want) + texts("effect", effect)
     told = said(locals())
-    return Plan(json.loads(unquoted("assume, want and effect", given, lambda: _native.plan(told))))
+    return Plan(json.loads(unquoted("assume, want and effect", given, lambda: _native.plan(told))), told)
 
 
 class Simulated:

@@ -3,13 +3,14 @@
 
 dplm_study <- function(specifications, data,
                        # <options dplm_study>
-                       rho = NULL, epsilon = NULL, delta = NULL, family = NULL, weights = NULL,
-                       neighbours = NULL, person = NULL, rows_per_person = NULL, target = NULL,
-                       level = NULL, csv = NULL, strict = FALSE, seed = NULL, threads = NULL,
-                       memory = NULL, device = "cpu", ledger = NULL, dataset = NULL, other_table = FALSE,
+                       rho = NULL, epsilon = NULL, delta = NULL, focus = NULL, family = NULL,
+                       weights = NULL, neighbours = NULL, person = NULL, rows_per_person = NULL,
+                       target = NULL, level = NULL, csv = NULL, strict = FALSE, seed = NULL,
+                       threads = NULL, memory = NULL, device = "cpu", ledger = NULL, dataset = NULL,
+                       other_table = FALSE,
                        # </options>
                        shares = NULL, interest = NULL, simultaneous = FALSE, progress = interactive()) {
-  call <- match.call()
+  call <- without_data(match.call())
   own <- c("specifications", "data", "shares", "interest", "simultaneous", "progress")
   said <- mget(setdiff(names(formals(dplm_study)), own), environment())
   # What is not said here, the study file may say.
@@ -82,7 +83,7 @@ dplm_refine <- function(fit, data,
                         # </options>
                         progress = interactive()) {
   of_fit(fit)
-  call <- match.call()
+  call <- without_data(match.call())
   said <- mget(setdiff(names(formals(dplm_refine)), c("fit", "data", "progress")), environment())
   said <- with_account(said, ledger)
   again <- value(native_again(fit$json, said))

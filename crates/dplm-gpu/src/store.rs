@@ -110,7 +110,7 @@ impl OnCard {
         };
         let cells = copy(&self.cells, RowBlock::len_for(self.features))?;
         let bounds = self.bounds.as_ref().map_or(Ok(Vec::new()), |bounds| copy(bounds, BLOCK_ROWS))?;
-        Ok(Chunk { cells, bounds, depths: Vec::new() })
+        Ok(Chunk { cells, bounds, ..Chunk::default() })
     }
 }
 

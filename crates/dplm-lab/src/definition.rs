@@ -9,8 +9,8 @@ use toml::{Table, Value};
 use crate::{
     LabError,
     experiment::{
-        Arena, Audit, ChoicesStudy, Clipping, Cost, Experiment, Honest, Intervals, MethodsAudit, Oracle, Population,
-        Ratio, Study, Tolerance, Tradeoff,
+        Arena, Audit, ChoicesStudy, Clipping, Cost, Designs, Experiment, Honest, Intervals, MethodsAudit, Oracle,
+        Ordinary, Population, Ratio, Study, Tolerance, Tradeoff,
     },
 };
 
@@ -36,14 +36,20 @@ const BUILT_IN: [(&str, &str); 15] = [
 
 /// Grids that judge printed results. They take longer and have their own records, so they run only
 /// when named.
-const GRIDS: [(&str, &str); 7] = [
+const GRIDS: [(&str, &str); 13] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
+    ("focus", include_str!("../definitions/focus.toml")),
+    ("focus-fresh", include_str!("../definitions/focus-fresh.toml")),
+    ("pn-ordinary", include_str!("../definitions/pn-ordinary.toml")),
     ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
+    ("heavy", include_str!("../definitions/heavy.toml")),
     ("audit-methods", include_str!("../definitions/audit-methods.toml")),
     ("arena", include_str!("../definitions/arena.toml")),
     ("study", include_str!("../definitions/study.toml")),
+    ("panels", include_str!("../definitions/panels.toml")),
+    ("instruments", include_str!("../definitions/instruments.toml")),
 ];
 
 /// A user's changes to a definition for one run.
@@ -150,10 +156,12 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "audit" => of::<Audit>(table),
         "methods-audit" => of::<MethodsAudit>(table),
         "oracle" => of::<Oracle>(table),
+        "ordinary" => of::<Ordinary>(table),
         "honest" => of::<Honest>(table),
         "choices" => of::<ChoicesStudy>(table),
         "arena" => of::<Arena>(table),
         "study" => of::<Study>(table),
+        "designs" => of::<Designs>(table),
         other => Err(format!("there is no kind `{other}`")),
     }
 }

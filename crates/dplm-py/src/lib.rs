@@ -40,7 +40,7 @@ mod _native {
         request::{columns, model_file, option_kinds},
         study::{NativeStudy, again, refine, study},
         table::NativeTable,
-        tools::{NativeSimulated, command_line, plan, rho, simulate, table},
+        tools::{NativeSimulated, command_line, plan, plan_page, rho, simulate, table},
     };
 
     #[pymodule_init]

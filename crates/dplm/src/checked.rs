@@ -361,7 +361,9 @@ impl CheckedFit {
         };
         match forecast {
             Ok(found) => Ok(Ok(found)),
-            Err(Error::Config(ConfigError::WithInstrument { .. })) => Ok(Err(Unforeseen::Instrument)),
+            Err(Error::Config(ConfigError::NoForecastOfInstruments { longer })) => {
+                Ok(Err(Unforeseen::Instrument { longer }))
+            }
             Err(Error::Config(ConfigError::NoForecast)) if self.person().is_some() => Ok(Err(Unforeseen::Persons)),
             Err(Error::Config(ConfigError::NoForecast)) => Ok(Err(Unforeseen::Columns)),
             Err(other) => Err(other),
@@ -428,9 +430,13 @@ pub enum Unforeseen {
     /// The sizes of groups are not known.
     #[error("there is no forecast for groups")]
     Groups,
-    /// How the instrument moves its regressor is not known.
-    #[error("there is no forecast for a model with an instrument")]
-    Instrument,
+    /// How the instruments move their regressor is not known.
+    #[error("{}", method::without_strength(*longer))]
+    Instrument {
+        /// By how many percent their set is longer than in the clear, if they are strong and that can
+        /// be said.
+        longer: Option<u32>,
+    },
     /// Nothing is known of how these columns spread.
     #[error("there is no forecast for it on such columns")]
     Columns,

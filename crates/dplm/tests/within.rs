@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use dplm::{
     Cause, Error, Fit, GroupOutcome, Lm, Person, Progress, Receipt, RunOptions,
-    diagnose::{OlsFit, least_squares_of_persons},
     formula::Formula,
     report::{Cover, to_html, to_json},
     rows::{Encoded, Rows, engine::Place},
     study::Study,
     table::{ReadOptions, Source},
 };
+use dplm_theory::clear::{OlsFit, least_squares_of_persons};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -282,44 +282,5 @@ fn groups_and_studies_have_constants_of_persons_too() {
         assert_eq!(part.fit.coefficients[0].name, "x");
         let precision = part.fit.coefficients[0].precision.expect("identified");
         assert!((part.fit.coefficients[0].estimate.unwrap() - SLOPES[0]).abs() < 5.0 * precision.std_error);
-    }
-}
-
-/// How long intervals are over those of clustered least squares (median), how many are printed, and
-/// how many of those cover: printed, for the documents.
-#[test]
-#[ignore = "takes minutes: `cargo test -p dplm --test all -- --ignored --nocapture intervals_on_a_grid`"]
-fn intervals_on_a_grid() {
-    for (persons, rho) in [(2000, 0.015), (2000, 0.1), (2000, 0.5), (10_000, 0.015), (10_000, 0.1), (10_000, 0.5)] {
-        let fits: u64 = if persons > 2000 { 80 } else { 200 };
-        let tried = |seed: u64| -> Option<Vec<Option<(f64, bool, bool)>>> {
-            let panel = Panel { persons, seed: 5000 + seed };
-            let fit = asked(rho).seed(seed).fit_table(&panel.table()).ok()?;
-            let least_squares = panel.least_squares(FORMULA, false);
-            let truth = SLOPES.into_iter().chain(WAVES[1..].iter().copied());
-            let one = |(j, truth): (usize, f64)| {
-                let precision = fit.coefficients[j].precision.filter(|one| (one.high - one.low).is_finite())?;
-                let ratio = (precision.high - precision.low) / (2.0 * 1.96 * least_squares.std_errors[j]);
-                let apart = (least_squares.coefficients[j] - truth) / least_squares.std_errors[j];
-                Some((ratio, (precision.low..precision.high).contains(&truth), apart.abs() < 1.96))
-            };
-            Some(truth.enumerate().map(one).collect())
-        };
-        let found: Vec<Option<(f64, bool, bool)>> =
-            (0..fits).into_par_iter().flat_map_iter(|seed| tried(seed).unwrap_or_else(|| vec![None; 9])).collect();
-        let printed: Vec<(f64, bool, bool)> = found.iter().flatten().copied().collect();
-        let mut ratios: Vec<f64> = printed.iter().map(|(ratio, ..)| *ratio).collect();
-        ratios.sort_by(f64::total_cmp);
-        let share = |of: fn(&(f64, bool, bool)) -> bool| {
-            printed.iter().filter(|one| of(one)).count() as f64 / printed.len() as f64
-        };
-        let (covered, of_least_squares) = (share(|one| one.1), share(|one| one.2));
-        println!(
-            "{persons} persons, rho {rho}: ratio {:.2}, printed {:.3}, covered {covered:.3} \
-             ({of_least_squares:.3} by least squares) of {}",
-            ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN),
-            printed.len() as f64 / found.len() as f64,
-            printed.len(),
-        );
     }
 }

@@ -241,11 +241,16 @@ pub enum FormulaError {
     /// An instrument in a study, whose fits share their second moments.
     #[error("formula: a study has no instruments: fit a model with one by itself")]
     InstrumentInStudy,
-    /// More instruments than one.
+    /// More instruments than their moments can be known for.
     #[error(
-        "formula: one regressor has one instrument, as in `| x ~ z`: name the strongest, or combine them in the data"
+        "formula: the instruments have {columns} columns, and each makes the interval of the regressor longer: name {most} at most, the strongest"
     )]
-    SeveralInstruments,
+    TooManyInstruments {
+        /// Columns of the instruments.
+        columns: usize,
+        /// The most there may be.
+        most: usize,
+    },
     /// The instrumented term is not a single number.
     #[error(
         "formula: what is instrumented must be one number, and '{term}' is not: store it as a number, as in x[0..1]"
@@ -254,15 +259,17 @@ pub enum FormulaError {
         /// What was written.
         term: String,
     },
-    /// The instrument is neither a number nor of two levels.
-    #[error("formula: an instrument is a number or has two levels, and '{term}' is neither: name one of its levels")]
-    InstrumentOfSeveral {
+    /// The instrument is neither a number nor a category beside a constant.
+    #[error(
+        "formula: an instrument is a number, or a category where the model has a constant, and '{term}' is neither: store it as a number"
+    )]
+    InstrumentOfNothing {
         /// What was written.
         term: String,
     },
     /// The instrument is in the model.
     #[error(
-        "formula: the instrument '{term}' also stands before '|' or is what it instruments: an instrument stands there alone"
+        "formula: the instrument '{term}' also stands before '|', is what it instruments, or stands there twice: an instrument stands there alone"
     )]
     InstrumentInModel {
         /// What was written.

@@ -51,7 +51,8 @@ pub use family::{Link, Number};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
 pub(crate) use kernel::{
-    COMPRESSED, WeightedSum, bounds, clipped_in_block, compressed, norms_sq, residuals, square_of_block,
+    COMPRESSED, WeightedSum, all_norms_sq, bounds, bounds_given, clipped_in_block, compressed, norms_sq, residuals,
+    square_of_block,
 };
 pub use outer::{ClippedOuter, Outer};
 pub use simd::Kernel;
@@ -59,5 +60,6 @@ pub(crate) use unit::{
     Around, UnitClip, add_unit_gradients, clipped_units, number_sum, reaches, surely_within, unit_number_sum,
     unit_square_sum, weigh_as_one, without_means,
 };
-pub use unit::{Group, MOST_ROWS};
+pub use unit::{MOST_ROWS, UnitGroup};
+pub(crate) use whiten::Reencoded;
 pub use whiten::Whitening;

@@ -146,7 +146,7 @@ pub enum ConfigError {
         method: &'static str,
     },
     /// A coefficient of interest that the model does not have.
-    #[error("name {place} of the focus is no term or coefficient of the model: its coefficients are {known}")]
+    #[error("name {place} of the focus is not a term or a coefficient of the model: its coefficients are {known}")]
     NoSuchFocus {
         /// Its place among what was typed, which may be cells of a table by mistake.
         place: usize,
@@ -180,9 +180,6 @@ pub enum ConfigError {
         /// What would do.
         enough: Enough,
     },
-    /// A fit with coefficients of interest was to be refined.
-    #[error("a fit with coefficients of interest cannot be refined: fit again with the whole budget")]
-    RefinesFocus,
     /// The fit keeps nothing that could be pooled with another fit.
     #[error(
         "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"
@@ -242,6 +239,13 @@ pub enum ConfigError {
     WithInstrument {
         /// What was asked for.
         what: &'static str,
+    },
+    /// How strongly instruments move the regressor is not public.
+    #[error("{}", without_strength(*longer))]
+    NoForecastOfInstruments {
+        /// By how many percent their set is longer than in the clear, if they are strong and that can
+        /// be said.
+        longer: Option<u32>,
     },
     /// The method does not fit instruments.
     #[error("the method {method} does not fit models with an instrument")]
@@ -389,7 +393,7 @@ impl Advised for ConfigError {
                 let would_do = Advice::new(format!("{enough} would do for most intervals"));
                 let would_do = if *with_auto { would_do.text(" with ").setting(Opt::Method, "auto") } else { would_do };
                 would_do
-                    .text(", and estimates without intervals can be had with ")
+                    .text(", and estimates without intervals, whose signs may be wrong, can be had with ")
                     .setting(Opt::Purpose, Purpose::Prediction)
             }
             ConfigError::NoBounds { columns } => Advice::new(bounds_to_write(columns))
@@ -425,6 +429,16 @@ pub(super) fn is_of_term(coefficient: &str, term: &str) -> bool {
 
 fn listed(columns: &[LeftOut]) -> String {
     shown(&columns.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+}
+
+/// What can be said beforehand of the set of instruments, which may be longer by a percentage.
+pub(crate) fn without_strength(longer: Option<u32>) -> String {
+    let longer = longer.map_or(String::new(), |percent| {
+        format!(
+            "; if they move it strongly, expect a set about {percent} % longer than the interval of two-stage least squares in the clear"
+        )
+    });
+    format!("there is no forecast for instruments, since how much they move the regressor is not public{longer}")
 }
 
 fn causes(columns: &[LeftOut]) -> String {

@@ -23,6 +23,7 @@ mod audit;
 pub use crate::options::{Family, IntervalMethod, Purpose, Target, Tuning};
 pub use bounds::PublicBounds;
 use error::is_of_term;
+pub(crate) use error::without_strength;
 pub use error::{ConfigError, NotKeptError};
 pub use forecast::{Asked, Asks, forecast, forecast_for, forecast_groups};
 pub use noisy::{NoisyMatrix, release_spread, solve_floored};

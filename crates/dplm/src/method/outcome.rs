@@ -32,7 +32,7 @@ pub struct Outcome {
     pub left_out: Vec<LeftOut>,
     /// Which coefficients are of interest, where only some are, and what is said of the others.
     pub(crate) focus: Option<Focus>,
-    /// How the instrument moves the regressor, where there is one.
+    /// How the instruments move the regressor, where there are any.
     pub(crate) first_stage: Option<FirstStage>,
     /// How well the model fits, where that was released.
     pub(crate) quality: Option<Quality>,

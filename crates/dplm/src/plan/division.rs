@@ -5,6 +5,8 @@
 //! of the rows, moments to a fraction of themselves, a curvature to a tenth. The rest goes to the
 //! descent, whose noise is the noise of the estimate.
 
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+
 use super::{
     Choices,
     counts::{self, CLEAR_OF_NOISE, CLIP_THRESHOLDS, queries},
@@ -49,10 +51,12 @@ const SECOND_NOISE: f64 = 0.5;
 /// No more rounds than these, and than these where rows are shortened.
 const MOST_ROUNDS: usize = 5;
 const MOST_ROUNDS_SHORTENED: usize = 8;
-/// White rows are shortened to this many times `sqrt p`. More than 1 is needed for coordinates in
-/// which the second moments of such rows are 1 in every direction; at 1.25 Gaussian rows lose
-/// nothing.
+/// White rows are shortened to this many times `sqrt p` at least. More than 1 is needed for
+/// coordinates in which the second moments of such rows are 1 in every direction; at 1.25 Gaussian
+/// rows lose nothing where columns are many. Where they are few, so long as to leave this share of
+/// Gaussian rows alone.
 const LONGEST: f64 = 1.25;
+const LEFT_ALONE: f64 = 0.9;
 /// A start for coefficients that clipping may define gets half: they are clipped more narrowly, so
 /// that noise falls as fast.
 const START_OF_ROBUST: f64 = 0.5;
@@ -111,9 +115,11 @@ pub(crate) struct Rules {
     pub choices: Choices,
 }
 
-/// How long white rows are where long ones are shortened; public.
+/// How long white rows are where long ones are shortened and nothing is known of their lengths;
+/// public.
 pub(crate) fn row_length(features: usize) -> f64 {
-    LONGEST * (features as f64).sqrt()
+    let law = ChiSquared::new(features as f64).expect("a model has a column");
+    (LONGEST * (features as f64).sqrt()).max(law.inverse_cdf(LEFT_ALONE).sqrt())
 }
 
 impl Rules {

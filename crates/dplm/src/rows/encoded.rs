@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::{
-    ClippedRows, CustomRows, Forecast, OuterSum, Rows, TailCounts,
+    ClippedRows, CustomRows, ExpectedSteps, OuterSum, Rows, TailCounts,
     person::{Persons, Together},
     query::{At, Each, Query, Sum},
     screen::Screen,
@@ -169,7 +169,7 @@ impl Rows for Encoded {
         self.features
     }
 
-    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
+    fn clipped(&mut self, clip: Clip, forecast: Option<ExpectedSteps>) -> Result<Box<dyn ClippedRows + '_>, Error> {
         // Bounds and what is known by screening stay good for as long as the clip does.
         if self.clip != Some(clip) {
             self.store.set_clip(&clip, self.kernel)?;
@@ -237,6 +237,18 @@ impl Clipped<'_> {
     fn each(&self, each: Each, at: At<'_>) -> Result<Vec<i128>, Error> {
         self.rows.sums(Sum::Each(each, at, &self.clip))
     }
+
+    /// A sum that screening knows nearly all of.
+    fn known_outer_sum(&self, outer: &ClippedOuter<'_>) -> Result<Option<Moments>, Error> {
+        match (outer, &self.rows.screen, self.rows.store.in_memory()) {
+            (&ClippedOuter::Unclipped { theta, theta_unit, radius }, Some(screen), Some(rows))
+                if theta.link() == Link::Identity =>
+            {
+                screen.unclipped_outer_sum(rows.open(), (theta, theta_unit), radius)
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
 impl ClippedRows for Clipped<'_> {
@@ -291,8 +303,10 @@ impl ClippedRows for Clipped<'_> {
     }
 
     fn outer_sum(&self, outer: &ClippedOuter<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let sum = self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?;
-        let sum = Moments::from_upper(self.rows.features(), sum);
+        let sum = match self.known_outer_sum(outer)? {
+            Some(known) => known,
+            None => Moments::from_upper(self.rows.features(), self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?),
+        };
         Ok(OuterSum::new(sum, outer.largest_norm(&self.clip), self.rows.sensitivity(neighbours)))
     }
 

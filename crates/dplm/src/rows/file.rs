@@ -170,7 +170,7 @@ impl Held for Scratch {
     ) -> Result<Vec<T>, Error> {
         let add = |(mut buffer, sum): (Buffer, T), index: usize| {
             let depths = self.read_piece(index, &mut buffer)?;
-            let sum = add(sum, Piece { cells: &buffer.cells, bounds: &buffer.bounds, depths });
+            let sum = add(sum, Piece { cells: &buffer.cells, norms_sq: &[], bounds: &buffer.bounds, depths });
             Ok((buffer, sum))
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));

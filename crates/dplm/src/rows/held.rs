@@ -1,10 +1,12 @@
 //! Encoded cells in memory, and how a pass goes over all of them.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Group, Kernel, RowBlock, reaches},
+    lattice::{BLOCK_ROWS, Kernel, Reencoded, RowBlock, UnitGroup, all_norms_sq, reaches},
 };
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory
@@ -19,6 +21,8 @@ pub(super) const CHUNK_ROWS: usize = CHUNK_BLOCKS * BLOCK_ROWS;
 pub struct Piece<'a> {
     /// The cells, block by block.
     pub cells: &'a [f32],
+    /// The squared norm of each row, if it is known.
+    pub norms_sq: &'a [f64],
     /// A bound for each row, or a reach for each person.
     pub bounds: &'a [f32],
     /// How many blocks each group has; none for rows that stand for themselves.
@@ -31,23 +35,31 @@ impl<'a> Piece<'a> {
         !self.depths.is_empty()
     }
 
+    /// The squared norms of all rows.
+    pub(super) fn norms_sq(self, kernel: Kernel, features: usize) -> Cow<'a, [f64]> {
+        match self.norms_sq.is_empty() {
+            true => all_norms_sq(kernel, self.cells, features).into(),
+            false => self.norms_sq.into(),
+        }
+    }
+
     /// The blocks, each with the bounds of its rows.
     pub fn blocks(self, features: usize) -> impl Iterator<Item = (RowBlock<'a>, &'a [f32; BLOCK_ROWS])> {
         RowBlock::all(self.cells, features).zip(self.bounds.as_chunks().0)
     }
 
     /// The groups, each with the reaches of its persons.
-    pub fn groups(self, features: usize) -> impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])> {
+    pub fn groups(self, features: usize) -> impl Iterator<Item = (UnitGroup<'a>, &'a [f32; BLOCK_ROWS])> {
         groups(self.cells, self.depths, features).zip(self.bounds.as_chunks().0)
     }
 }
 
 /// The groups of a buffer.
-fn groups<'a>(mut cells: &'a [f32], depths: &'a [u32], features: usize) -> impl Iterator<Item = Group<'a>> {
+fn groups<'a>(mut cells: &'a [f32], depths: &'a [u32], features: usize) -> impl Iterator<Item = UnitGroup<'a>> {
     depths.iter().map(move |&depth| {
         let (group, rest) = cells.split_at(depth as usize * RowBlock::len_for(features));
         cells = rest;
-        Group::new(group, features)
+        UnitGroup::new(group, features)
     })
 }
 
@@ -94,6 +106,8 @@ pub struct Chunks {
 pub struct Chunk {
     /// The cells, block by block.
     pub cells: Vec<f32>,
+    /// The squared norm of each row that was re-encoded and stands for itself; empty for others.
+    pub norms_sq: Vec<f64>,
     /// A bound for each row, or a reach for each person; empty before there is a clip.
     pub bounds: Vec<f32>,
     /// How many blocks each group has; none for rows that stand for themselves.
@@ -104,11 +118,17 @@ impl Chunk {
     /// Blocks of rows without bounds yet, or groups.
     pub fn new(cells: Vec<f32>, depths: Vec<u32>, features: usize) -> Chunk {
         let bounds = reaches_of(Kernel::best(), &cells, &depths, features);
-        Chunk { cells, bounds, depths }
+        Chunk { cells, norms_sq: Vec::new(), bounds, depths }
+    }
+
+    /// The same of rows that were re-encoded.
+    pub(super) fn reencoded(Reencoded { cells, norms_sq }: Reencoded, depths: Vec<u32>, features: usize) -> Chunk {
+        let norms_sq = if depths.is_empty() { norms_sq } else { Vec::new() };
+        Chunk { norms_sq, ..Chunk::new(cells, depths, features) }
     }
 
     /// Adds a group to others.
-    pub fn add_group(&mut self, group: Group<'_>, reach: &[f32; BLOCK_ROWS]) {
+    pub fn add_group(&mut self, group: UnitGroup<'_>, reach: &[f32; BLOCK_ROWS]) {
         self.cells.extend(group.blocks().flat_map(RowBlock::cells));
         self.bounds.extend_from_slice(reach);
         self.depths.push(group.depth().try_into().expect("a person has at most 2^14 rows"));
@@ -116,7 +136,8 @@ impl Chunk {
 
     /// The blocks, to be gone over.
     pub fn piece(&self) -> Piece<'_> {
-        Piece { cells: &self.cells, bounds: &self.bounds, depths: &self.depths }
+        let Chunk { cells, norms_sq, bounds, depths } = self;
+        Piece { cells, norms_sq, bounds, depths }
     }
 }
 

@@ -92,8 +92,11 @@ impl<'a> MemoryBuilder<'a> {
         let length = RowBlock::len_for(self.features);
         let whole = CHUNK_BLOCKS * length;
         while self.chunks.len() * CHUNK_ROWS < end {
-            if let Some(last) = self.chunks.last_mut() {
-                last.resize(whole, 0.0);
+            match self.chunks.last_mut() {
+                // The system gives zeros.
+                Some(last) if last.is_empty() => *last = vec![0.0; whole],
+                Some(last) => last.resize(whole, 0.0),
+                None => {}
             }
             self.chunks.push(Vec::new());
         }
@@ -101,7 +104,6 @@ impl<'a> MemoryBuilder<'a> {
         if let Some(last) = self.chunks.last_mut() {
             let needed = (end - last_start).div_ceil(BLOCK_ROWS) * length;
             if last.is_empty() {
-                // The system gives zeros.
                 *last = vec![0.0; needed];
             } else {
                 last.reserve_exact(needed - last.len());

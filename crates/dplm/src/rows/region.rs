@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Group, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip,
+        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip, UnitGroup,
         WeightedSum, compressed, residuals, surely_within,
     },
 };
@@ -109,7 +109,7 @@ impl Region {
     pub(super) fn sort_persons(
         &self,
         kernel: Kernel,
-        group: (Group<'_>, &[f32; BLOCK_ROWS]),
+        group: (UnitGroup<'_>, &[f32; BLOCK_ROWS]),
         clip: &UnitClip,
         lattice: &Lattice,
     ) -> (u32, u32) {
@@ -232,8 +232,6 @@ struct Part {
     clipped: Vec<i128>,
     undecided: Gather,
     persons: GatherPersons,
-    /// The undecided rows of one block.
-    columns: Vec<[f32; COMPRESSED]>,
     is_partial: bool,
 }
 
@@ -243,9 +241,8 @@ impl Part {
             kernel,
             unclipped: GramSum::new(kernel, features + 1),
             clipped: vec![0; features],
-            undecided: Gather::new(features),
+            undecided: Gather::new(kernel, features),
             persons: GatherPersons::new(features),
-            columns: Vec::new(),
             is_partial: false,
         }
     }
@@ -259,70 +256,74 @@ impl Part {
         if marks.clipped {
             sum.add_given(self.kernel, block.cells(), &marks.weights, &mut self.clipped);
         }
-        if marks.undecided != 0 {
-            compressed(self.kernel, block, bounds, marks.undecided, &mut self.columns);
-            self.undecided.add(&self.columns, marks.undecided.count_ones() as usize);
-        }
+        self.undecided.add(block, bounds, marks.undecided);
     }
 
-    fn add_persons(&mut self, group: (Group<'_>, &[f32; BLOCK_ROWS]), unclipped: u32, undecided: u32) {
+    fn add_persons(&mut self, group: (UnitGroup<'_>, &[f32; BLOCK_ROWS]), unclipped: u32, undecided: u32) {
         for block in group.0.blocks().filter(|_| unclipped != 0) {
             self.unclipped.add_rows(block, unclipped);
         }
         if undecided != 0 {
-            self.persons.add(self.kernel, group, undecided, &mut self.columns);
+            self.persons.add(self.kernel, group, undecided);
         }
     }
 }
 
 /// Rows put together in blocks of their own.
 pub(super) struct Gather {
+    kernel: Kernel,
     features: usize,
     pub(super) chunks: Vec<Chunk>,
     pub(super) count: u64,
+    /// The rows of one block, column by column: coefficients, response, bounds.
+    columns: Vec<[f32; COMPRESSED]>,
 }
 
 impl Gather {
     /// No rows yet.
-    pub(super) fn new(features: usize) -> Gather {
-        Gather { features, chunks: Vec::new(), count: 0 }
+    pub(super) fn new(kernel: Kernel, features: usize) -> Gather {
+        Gather { kernel, features, chunks: Vec::new(), count: 0, columns: Vec::new() }
     }
 
-    /// Adds rows given column by column: coefficients, response, bounds.
-    pub(super) fn add(&mut self, columns: &[[f32; COMPRESSED]], rows: usize) {
-        let mut done = 0;
+    /// Adds the rows of a block whose bits are set.
+    pub(super) fn add(&mut self, block: RowBlock<'_>, bounds: &[f32; BLOCK_ROWS], lanes: u32) {
+        if lanes == 0 {
+            return;
+        }
+        compressed(self.kernel, block, bounds, lanes, &mut self.columns);
+        let (mut done, rows) = (0, lanes.count_ones() as usize);
         while done < rows {
             let lane = self.count as usize % BLOCK_ROWS;
             let now = (rows - done).min(BLOCK_ROWS - lane);
-            self.copy(columns, done..done + now, lane);
+            self.copy(done..done + now, lane);
             self.count += now as u64;
             done += now;
         }
     }
 
     /// Copies rows to the lanes of the last block from `lane` on.
-    fn copy(&mut self, columns: &[[f32; COMPRESSED]], rows: std::ops::Range<usize>, lane: usize) {
+    fn copy(&mut self, rows: std::ops::Range<usize>, lane: usize) {
         let length = RowBlock::len_for(self.features);
-        let chunk = self.open_block(lane == 0, length);
+        let chunk = open_block(&mut self.chunks, lane == 0, length);
         let (cells, bounds) = (chunk.cells.len() - length, chunk.bounds.len() - BLOCK_ROWS);
         let places = chunk.cells[cells..].chunks_exact_mut(BLOCK_ROWS).chain([&mut chunk.bounds[bounds..]]);
-        for (to, from) in places.zip(columns) {
+        for (to, from) in places.zip(&self.columns) {
             to[lane..lane + rows.len()].copy_from_slice(&from[rows.clone()]);
         }
     }
+}
 
-    /// The chunk whose last block has room; a new block is all zeros, which contribute nothing.
-    fn open_block(&mut self, new: bool, length: usize) -> &mut Chunk {
-        if new && self.chunks.last().is_none_or(|chunk| chunk.bounds.len() == CHUNK_BLOCKS * BLOCK_ROWS) {
-            self.chunks.push(Chunk::default());
-        }
-        let chunk = self.chunks.last_mut().expect("a chunk was pushed for the first block");
-        if new {
-            chunk.cells.resize(chunk.cells.len() + length, 0.0);
-            chunk.bounds.resize(chunk.bounds.len() + BLOCK_ROWS, 0.0);
-        }
-        chunk
+/// The chunk whose last block has room; a new block is all zeros, which contribute nothing.
+fn open_block(chunks: &mut Vec<Chunk>, new: bool, length: usize) -> &mut Chunk {
+    if new && chunks.last().is_none_or(|chunk| chunk.bounds.len() == CHUNK_BLOCKS * BLOCK_ROWS) {
+        chunks.push(Chunk::default());
     }
+    let chunk = chunks.last_mut().expect("a chunk was pushed for the first block");
+    if new {
+        chunk.cells.resize(chunk.cells.len() + length, 0.0);
+        chunk.bounds.resize(chunk.bounds.len() + BLOCK_ROWS, 0.0);
+    }
+    chunk
 }
 
 /// Persons with several rows put together in groups of their own.
@@ -336,6 +337,8 @@ struct GatherPersons {
     reach: [f32; BLOCK_ROWS],
     /// Rows of all persons, with those that fill them up.
     rows: u64,
+    /// The rows of one block.
+    columns: Vec<[f32; COMPRESSED]>,
 }
 
 /// A person with this many times the rows of those who wait joins another group, so that little is
@@ -345,17 +348,19 @@ const DEEPER: usize = 2;
 impl GatherPersons {
     fn new(features: usize) -> GatherPersons {
         let reach = [0.0; BLOCK_ROWS];
-        GatherPersons { features, chunks: Vec::new(), cells: Vec::new(), persons: 0, reach, rows: 0 }
+        GatherPersons {
+            features,
+            chunks: Vec::new(),
+            cells: Vec::new(),
+            persons: 0,
+            reach,
+            rows: 0,
+            columns: Vec::new(),
+        }
     }
 
     /// Adds the persons of a group whose bits are set.
-    fn add(
-        &mut self,
-        kernel: Kernel,
-        (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]),
-        lanes: u32,
-        columns: &mut Vec<[f32; COMPRESSED]>,
-    ) {
+    fn add(&mut self, kernel: Kernel, (group, reach): (UnitGroup<'_>, &[f32; BLOCK_ROWS]), lanes: u32) {
         let length = RowBlock::len_for(self.features);
         self.rows += u64::from(lanes.count_ones()) * group.depth() as u64;
         if group.depth() * length > DEEPER * self.cells.len() {
@@ -366,9 +371,9 @@ impl GatherPersons {
             self.cells.resize(self.cells.len().max(group.depth() * length), 0.0);
             let places = self.persons..self.persons + lanes.count_ones() as usize;
             for (block, to) in group.blocks().zip(self.cells.chunks_exact_mut(length)) {
-                compressed(kernel, block, reach, lanes, columns);
+                compressed(kernel, block, reach, lanes, &mut self.columns);
                 let to = to.chunks_exact_mut(BLOCK_ROWS).chain([&mut self.reach[..]]);
-                to.zip(&*columns).for_each(|(to, from)| to[places.clone()].copy_from_slice(&from[..places.len()]));
+                to.zip(&self.columns).for_each(|(to, from)| to[places.clone()].copy_from_slice(&from[..places.len()]));
             }
             self.persons = places.end;
             if self.persons == BLOCK_ROWS {

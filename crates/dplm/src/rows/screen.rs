@@ -19,11 +19,11 @@
 use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
 use super::{
-    Forecast,
+    ExpectedSteps,
     coarse::Coarse,
     held::{Chunks, Held, Piece},
     query::{At, Each, Query, Sum, plus},
-    region::{Region, Sorted, Sorting},
+    region::{Gather, Region, Sorted, Sorting},
     store::{Costs, Store},
 };
 use crate::{
@@ -53,6 +53,8 @@ const COARSE_PASS: f64 = 0.35;
 const COARSE_SORT: f64 = 3.0;
 /// One row in this number may have cells that do not fit a byte.
 const COARSE_WITHOUT: usize = 512;
+/// Where more than one row in so many is shrunk, all are visited.
+const MOST_LONG: u64 = 8;
 /// A part of the curvature that is far below anything that matters.
 const RIDGE: f64 = 1e-9;
 
@@ -63,7 +65,7 @@ pub(super) struct Screen {
     rows: u64,
     kernel: Kernel,
     clip: Clip,
-    forecast: Forecast,
+    forecast: ExpectedSteps,
     asked: u32,
     /// The arithmetic everything below is in.
     lattice: Option<Lattice>,
@@ -97,7 +99,7 @@ struct Guess {
 }
 
 impl Screen {
-    pub(super) fn new((count, rows): (u64, u64), kernel: Kernel, clip: Clip, forecast: Forecast) -> Screen {
+    pub(super) fn new((count, rows): (u64, u64), kernel: Kernel, clip: Clip, forecast: ExpectedSteps) -> Screen {
         let strategy = Strategy::NotChosen;
         Screen {
             count,
@@ -115,7 +117,7 @@ impl Screen {
     }
 
     /// Another run over the same rows with the same clip.
-    pub(super) fn expect(&mut self, forecast: Forecast) {
+    pub(super) fn expect(&mut self, forecast: ExpectedSteps) {
         self.forecast = forecast;
         self.asked = 0;
         if matches!(self.strategy, Strategy::FullPasses) {
@@ -154,6 +156,57 @@ impl Screen {
             return Ok(sum);
         }
         self.sum_at(store, self.depth(theta), theta, lattice)
+    }
+
+    /// `sum_i x_i x_i'` over rows that are not clipped at `theta`, shrunk to norm at most `radius`:
+    /// the same integers as a full pass, where a region holds `theta` and few rows are shrunk.
+    ///
+    /// Rows that are surely unclipped are in the moments of the region, the undecided ones are
+    /// visited. Both count as if none were shrunk, and what shrinking changes is worked out from
+    /// the long rows alone.
+    pub(super) fn unclipped_outer_sum(
+        &self,
+        rows: &Chunks,
+        (theta, theta_unit): (&Theta, f64),
+        radius: u64,
+    ) -> Result<Option<Moments>, Error> {
+        let Some(level) = self.depth(theta).checked_sub(1).map(|index| &self.levels[index]) else { return Ok(None) };
+        if self.lattice.is_none_or(|lattice| lattice.theta_unit() != theta_unit) {
+            return Ok(None);
+        }
+        let long = self.longer_than(radius, rows)?;
+        if long.count() > self.rows / MOST_LONG {
+            return Ok(None);
+        }
+        let features = rows.features;
+        let over = |rows: &Chunks, radius: u64| {
+            let outer = ClippedOuter::Unclipped { theta, theta_unit, radius };
+            let query = Query { sum: Sum::ClippedOuter(&outer, &self.clip), features, kernel: self.kernel };
+            Ok::<_, Error>(Moments::from_upper(features, query.over(rows)?))
+        };
+        let whole = level.known.unclipped.leading(features).plus(&over(&level.known.rows, u64::MAX)?);
+        Ok(Some(whole.minus(&over(&long, u64::MAX)?).plus(&over(&long, radius)?)))
+    }
+
+    /// The rows of a larger norm.
+    fn longer_than(&self, radius: u64, rows: &Chunks) -> Result<Chunks, Error> {
+        // Squared norms are whole numbers below 2^52.
+        let (most, features) = ((radius.min(1 << 26) as f64).powi(2), rows.features);
+        let parts = rows.fold(
+            || Gather::new(self.kernel, features),
+            |mut long, piece| {
+                let norms = piece.norms_sq(self.kernel, features);
+                for ((block, bounds), norms) in piece.blocks(features).zip(norms.as_chunks::<BLOCK_ROWS>().0) {
+                    long.add(
+                        block,
+                        bounds,
+                        (0..BLOCK_ROWS).fold(0, |lanes, row| lanes | u32::from(norms[row] > most) << row),
+                    );
+                }
+                long
+            },
+        )?;
+        Ok(Chunks { features, chunks: parts.into_iter().flat_map(|part| part.chunks).collect() })
     }
 
     /// How many nested levels hold `theta`.
@@ -344,7 +397,7 @@ impl Sample<'_> {
 
     /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 sum`, the sum
     /// being the negative gradient's.
-    fn guess(&self, start: &Theta, forecast: &Forecast) -> Result<Option<Guess>, Error> {
+    fn guess(&self, start: &Theta, forecast: &ExpectedSteps) -> Result<Option<Guess>, Error> {
         let Some((all, _)) = self.curvature(Sum::Outer(&Outer::Shrunk { radius: 1 << 62 }))? else { return Ok(None) };
         let features = self.lattice.features();
         let mut centre = self.lattice.standardised(start);
@@ -445,9 +498,9 @@ impl Sample<'_> {
 /// How far noise keeps iterates from the optimum, in lattice units: the stationary distribution of
 /// `theta <- theta - eta (h theta + lambda z)`, and three deviations of its length. None when the
 /// steps do not contract.
-fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f64> {
+fn noise_radius(forecast: &ExpectedSteps, slope: f64, lattice: &Lattice) -> Option<f64> {
     let features = lattice.features() as f64;
-    let Forecast { step_size, noise_sd, .. } = *forecast;
+    let ExpectedSteps { step_size, noise_sd, .. } = *forecast;
     let kept = 1.0 - step_size * slope;
     let variance = (step_size * noise_sd).powi(2) / (1.0 - kept * kept);
     let far = 1.0 + 3.0 / (2.0 * features).sqrt();

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, Whitening, bounds},
+    lattice::{BLOCK_ROWS, Clip, Kernel, RowBlock, Whitening, bounds, bounds_given},
 };
 
 /// Blocks per chunk of a sample.
@@ -50,20 +50,26 @@ pub enum Place {
 /// Only the library opens it, and what it opens it seals again with a claim
 /// ([`Sensitive`](crate::privacy::Sensitive)) or marks
 /// ([`NotPrivate`](crate::privacy::NotPrivate)). So code that holds a store, of this crate or of
-/// another, learns nothing about its rows by asking it. An answer cannot be read:
+/// another, learns nothing about its rows by asking it. Anyone can make an answer:
+///
+/// ```
+/// let answer = dplm::rows::engine::Unclaimed::new(vec![7i128]);
+/// ```
+///
+/// but not read it:
 ///
 /// ```compile_fail
 /// let answer = dplm::rows::engine::Unclaimed::new(vec![7i128]);
 /// let numbers: Vec<i128> = answer.open();
 /// ```
 ///
-/// nor printed:
+/// nor print it:
 ///
 /// ```compile_fail
 /// println!("{:?}", dplm::rows::engine::Unclaimed::new(vec![7i128]));
 /// ```
 ///
-/// nor copied:
+/// nor copy it:
 ///
 /// ```compile_fail
 /// let answer = dplm::rows::engine::Unclaimed::new(vec![7i128]);
@@ -258,8 +264,8 @@ impl Store for Chunks {
     fn whitened_in_place(&mut self, whitening: &Whitening) -> Option<Box<dyn Store>> {
         let features = whitening.outputs();
         let whitened = |chunk: Chunk| {
-            let cells = whitening.encode_in_place(Kernel::best(), chunk.cells);
-            Chunk::new(cells, chunk.depths, features)
+            let encoded = whitening.encode_in_place(Kernel::best(), chunk.cells);
+            Chunk::reencoded(encoded, chunk.depths, features)
         };
         let chunks = std::mem::take(&mut self.chunks);
         Some(Box::new(Chunks { features, chunks: chunks.into_par_iter().map(whitened).collect() }))
@@ -271,7 +277,12 @@ impl Chunks {
     pub fn clip_at(&mut self, clip: &Clip, kernel: Kernel) {
         let features = self.features;
         let of_rows = self.chunks.par_iter_mut().filter(|chunk| !chunk.piece().is_grouped());
-        of_rows.for_each(|chunk| chunk.bounds = bounds(kernel, &chunk.cells, features, clip));
+        of_rows.for_each(|chunk| {
+            chunk.bounds = match chunk.norms_sq.is_empty() {
+                true => bounds(kernel, &chunk.cells, features, clip),
+                false => bounds_given(kernel, &chunk.norms_sq, clip),
+            }
+        });
     }
 
     /// How many rows a pass visits.
@@ -319,8 +330,8 @@ impl Chunks {
     pub fn encoded(&self, whitening: &Whitening) -> Chunks {
         let features = whitening.outputs();
         let whitened = |chunk: &Chunk| {
-            let cells = whitening.encode(Kernel::best(), &chunk.cells);
-            Chunk::new(cells, chunk.depths.clone(), features)
+            let encoded = whitening.reencoded(Kernel::best(), &chunk.cells);
+            Chunk::reencoded(encoded, chunk.depths.clone(), features)
         };
         Chunks { features, chunks: self.chunks.par_iter().map(whitened).collect() }
     }

@@ -57,6 +57,28 @@ fn every_format_gives_the_same_blocks() {
     }
 }
 
+/// What is handed on is what was written, in the order of rows and whatever the format: text as it
+/// is, numbers as they print.
+#[test]
+fn cells_are_handed_on_as_they_were_written() {
+    let folder = TempDir::new().unwrap();
+    let written = |source: &Source, column: &str| source.written(column).unwrap();
+    let text = Source::from_csv_stream(&mut "id,x\n007,1\n,2\n007,3\nNA,4\n\"a,b\",5\n".as_bytes(), "rows").unwrap();
+    assert_eq!(written(&text, "id"), ["007", "", "007", "NA", "a,b"]);
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some((1 << 53) + 1)]));
+    let names: ArrayRef = Arc::new(StringArray::from(vec![Some("007"), None, Some(" b")]));
+    let table = batch(vec![("id", ids), ("name", names)]);
+    write_parquet(&folder.path().join("a.parquet"), &table, Compression::SNAPPY);
+    write_arrow(&folder.path().join("b.arrow"), &table);
+    for name in ["a.parquet", "b.arrow"] {
+        let source = open(&folder.path().join(name)).unwrap();
+        assert_eq!(written(&source, "id"), ["7", "", "9007199254740993"], "{name}");
+        assert_eq!(written(&source, "name"), ["007", "", " b"], "{name}");
+    }
+    let refused = text.written("idd").unwrap_err();
+    assert!(refused.to_string().contains("'idd'"), "{refused}");
+}
+
 #[test]
 fn a_stream_is_text_or_either_format_of_arrow() {
     let folder = TempDir::new().unwrap();

@@ -30,9 +30,10 @@ use crate::{
     world::{Design, Errors, Moments, World},
 };
 use dplm::plan::Choices;
-pub(super) use grid::{Block, Cell};
-use grid::{Limit, Measure, Reason, Side, Target};
-use line::{COLUMNS, Coverage, Line};
+pub(super) use grid::{Block, Cell, Target};
+use grid::{Limit, Measure, Reason, Side};
+pub(super) use line::Coverage;
+use line::{COLUMNS, Line};
 pub(super) use trial::Trial;
 
 /// Coverage given printed, cell by cell.
@@ -125,6 +126,7 @@ impl Honest {
                     coverage: Coverage { judged: of("judged"), covered: of("covered"), effect: of("effect") },
                     length: of("length"),
                     rmse: of("rmse"),
+                    prediction: value("prediction"),
                     contradictions: of("contradictions"),
                     robust: value("robust"),
                     passes: value("passes"),
@@ -187,11 +189,13 @@ impl Honest {
             Measure::Printed => "share printed",
             Measure::Length => "length against least squares",
             Measure::Rmse => "root mean square error against least squares",
+            Measure::Prediction => "excess squared error of predictions against that of the coefficients",
         };
         let number = |line: &Line| match limit.measure {
             Measure::Printed => line.printed,
             Measure::Length => line.length,
             Measure::Rmse => line.rmse,
+            Measure::Prediction => line.prediction,
         };
         let chosen = lines.iter().filter(|line| limit.which.is(&line.cell, &line.term));
         let numbers: Vec<f64> = chosen.map(number).filter(|number| number.is_finite()).collect();
@@ -226,6 +230,20 @@ fn numbers(repetitions: &[Measures], name: &str, places: &[usize]) -> Vec<f64> {
     found.flat_map(|all| places.iter().map(|&place| all[place])).filter(|number| number.is_finite()).collect()
 }
 
+/// A number of each table, where there is one.
+fn numbers_of(repetitions: &[Measures], name: &str) -> Vec<f64> {
+    repetitions.iter().filter_map(|one| one.get(name).map(|all| all[0])).collect()
+}
+
+/// The mean of the second numbers over that of the first, table by table; two Monte-Carlo standard
+/// errors of their difference count for nothing.
+fn excess_ratio(own: &[f64], others: &[f64]) -> Option<f64> {
+    let more: Vec<f64> = others.iter().zip(own).map(|(other, own)| other - own).collect();
+    let (mean_more, mean_own) = (mean(&more)?, mean(own)?);
+    let variance = mean(&more.iter().map(|one| (one - mean_more).powi(2)).collect::<Vec<_>>())?;
+    Some(1.0 + (mean_more - 2.0 * (variance / more.len() as f64).sqrt()) / mean_own)
+}
+
 fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
@@ -233,16 +251,13 @@ fn mean(numbers: &[f64]) -> Option<f64> {
 impl Experiment for Honest {
     fn points(&self) -> Vec<Point> {
         let point = |(index, cell): (usize, Cell)| {
-            let Cell { design, errors, n, rho, target, repetitions } = &cell;
-            let (target, rows, seed) = (target.name(), self.population_rows, self.seed);
+            let (of, n, repetitions) = (cell.in_words(), cell.n, cell.repetitions);
+            let (rows, seed) = (self.population_rows, self.seed);
             Point {
-                key: format!(
-                    "honest design={design} errors={errors} n={n} rho={rho} target={target} population_rows={rows} \
-                     repetitions={repetitions} seed={seed}"
-                ),
-                repetitions: *repetitions,
+                key: format!("honest {of} population_rows={rows} repetitions={repetitions} seed={seed}"),
+                repetitions,
                 cells: n * 5,
-                parameters: BTreeMap::from([("cell", index as f64), ("n", *n as f64)]),
+                parameters: BTreeMap::from([("cell", index as f64), ("n", n as f64)]),
             }
         };
         self.cells().into_iter().enumerate().map(point).collect()
@@ -268,14 +283,23 @@ impl Experiment for Honest {
     fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values {
         let cell = self.cell_of(point);
         let design = Design::named(&cell.design, cell.n, None).expect("the cell was run");
-        let terms = World::new(design, Errors::Normal).terms();
+        let world = World::new(design, Errors::Normal);
+        let (terms, names) = (world.terms(), world.coefficients());
         let mut values = Values::new();
         let mut put = |name: String, value: Option<f64>| value.and_then(|value| values.insert(name, value));
         for name in ["robust", "passes", "level_changes", "bare_numbers", "refused"] {
             put(name.to_owned(), mean(&numbers(repetitions, name, &[0])));
         }
+        put(
+            "prediction".to_owned(),
+            excess_ratio(&numbers_of(repetitions, "excess"), &numbers_of(repetitions, "predicted")),
+        );
         for (place, term) in terms.iter().enumerate().filter(|(place, term)| !terms[..*place].contains(term)) {
-            let places: Vec<usize> = (0..terms.len()).filter(|&j| terms[j] == *term).collect();
+            let is_shown = |&j: &usize| terms[j] == *term && cell.reports(&names[j]);
+            let places: Vec<usize> = (0..terms.len()).filter(is_shown).collect();
+            if places.is_empty() {
+                continue;
+            }
             let of = |name: &str| numbers(repetitions, name, &places);
             let mut put = |name: &str, value: Option<f64>| put(format!("{term}.{name}"), value);
             put("place", Some(place as f64));

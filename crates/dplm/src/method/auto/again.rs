@@ -7,6 +7,7 @@ use faer::Mat;
 use super::{ask::Ask, sequence::Sequence, whiten::White};
 use crate::{
     Error,
+    fit::Left,
     interval::Newton,
     lattice::{Design, Whitening},
     matrix::times,
@@ -23,6 +24,8 @@ pub(crate) struct Earlier {
     pub target: Target,
     /// How long rows may be in its coordinates, where longer ones were shortened.
     pub row_length: Option<f64>,
+    /// What partialling out left of rows, where that made it.
+    pub left: Option<Left>,
 }
 
 impl Earlier {
@@ -45,7 +48,10 @@ impl<A: Ask> Sequence<'_, A> {
         let mut matrix = Mat::zeros(self.plan.features, k);
         kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
         let white = White::new(Whitening::new(matrix.as_ref()), kept);
-        let white = if earlier.row_length.is_some() { white.shortened() } else { white };
+        let white = match earlier.row_length {
+            Some(length) => white.shortened(length),
+            None => white,
+        };
         self.ask.whiten(&white.whitening, true)?;
         let radius = self.length_of_whitened(k, "length of rows")?;
         Ok(White { radius, ..white })

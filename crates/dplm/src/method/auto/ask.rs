@@ -87,6 +87,9 @@ pub(super) trait Look {
     /// The length that about `cut` rows exceed, on a ladder that ends at `top`.
     fn length(&mut self, top: f64, cut: f64, spend: Spend) -> Result<Length, Error>;
 
+    /// The shares of rows that are longer than each of some lengths, which ascend.
+    fn shares_longer(&mut self, radii: &[f64], spend: Spend) -> Result<Vec<f64>, Error>;
+
     /// Second moments of rows shortened to this length.
     fn second_moments(&mut self, radius: f64, spend: Spend) -> Result<NoisyMatrix, Error>;
 }

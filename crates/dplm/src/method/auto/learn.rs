@@ -76,7 +76,7 @@ impl<A: Ask> Sequence<'_, A> {
             floor: plan.floor_for(design, learned.level_rows),
             shortened: false,
         };
-        let white = found.white(plan.request.purpose, design);
+        let white = found.white(plan, design);
         self.ask.whiten(&white.whitening, false)?;
         let k = white.features();
         let radius = self.length_of_whitened(k, "length of rows")?;

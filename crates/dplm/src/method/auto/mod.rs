@@ -20,7 +20,9 @@
 //! column's passing says nothing about the error of its coefficient.
 //!
 //! From the second round on, for robust coefficients, whitened rows longer than a public length are
-//! shortened to it, together with their responses.
+//! shortened to it, together with their responses. With the target `auto` that happens if the second
+//! round finds rows longer than Gaussian ones: no clip makes such a fit least squares. The length
+//! grows with the budget if released shares of rows promise shorter intervals (`length.rs`).
 //!
 //! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion
 //! holds for the whole fit. A row becomes a re-encoded row by a rule about that row and released
@@ -40,6 +42,7 @@ mod known;
 mod again;
 mod learn;
 mod left_out;
+mod length;
 mod start;
 mod prediction;
 mod threshold;
@@ -49,6 +52,7 @@ mod quality;
 mod focus;
 mod on_rows;
 mod instrument;
+mod instruments;
 mod likelihood;
 mod bell;
 mod effects;
@@ -78,6 +82,7 @@ use crate::{
     warning::Warning,
 };
 pub(crate) use again::Earlier;
+pub(crate) use focus::places_of;
 pub(crate) use learn::{LEARNING, Learned};
 pub(crate) use quality::Quality;
 
@@ -118,8 +123,17 @@ pub struct Plan {
     /// others are partialled out.
     wanted: Option<Wanted>,
     partials_out: Option<Target>,
-    /// Whether long rows are shortened once they are white.
-    shortens: bool,
+    /// When long rows are shortened once they are white.
+    shortens: Shortens,
+}
+
+/// When rows are shortened once they are white.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shortens {
+    Never,
+    /// Where rows turn out to be longer than normal ones, which no clip makes least squares then.
+    WhereLong,
+    Always,
 }
 
 /// The method's name on the command line and in reports.
@@ -202,13 +216,15 @@ impl Config {
             learned,
             wanted,
             partials_out: None,
-            shortens: false,
+            shortens: Shortens::Never,
         };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
         plan.shortens = plan.shortens_rows(design);
         plan.partials_out = plan.prefers_partialling(design)?;
-        // What is left of a column after controls is clipped by itself.
-        plan.shortens &= plan.partials_out.is_none();
+        if plan.partials_out.is_some() {
+            // What is left of a column after controls is clipped by itself.
+            plan.shortens = Shortens::Never;
+        }
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
         plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
@@ -242,19 +258,22 @@ impl Plan {
         let asked = self.request.target.filter(|_| self.earlier.is_none());
         let at_any_price = matches!(asked, Some(Target::Population | Target::Sample));
         let (rows, features, choices) = (self.rows, self.features, self.choices);
-        Rules { rows, features, rho, neighbours, target, at_any_price, shortens: self.shortens, choices }
+        let shortens = self.shortens == Shortens::Always;
+        Rules { rows, features, rho, neighbours, target, at_any_price, shortens, choices }
     }
 
-    /// Whether long rows are shortened once they are white: for robust coefficients, where moments
-    /// are this fit's own and each row stands for itself.
-    fn shortens_rows(&self, design: &Design) -> bool {
+    /// Long rows are shortened for robust coefficients, asked for or not, where moments are this
+    /// fit's own and each row stands for itself.
+    fn shortens_rows(&self, design: &Design) -> Shortens {
         let own = self.known.is_none() && self.earlier.is_none() && !self.shares_moments;
         let alone = !self.request.has_several_rows() && design.weights().is_none();
-        self.gives_intervals()
-            && self.request.target() == Target::Robust
-            && own
-            && alone
-            && !self.rules().has_one_round()
+        let plain = self.family == Family::Gaussian && design.model().endogenous().is_none();
+        match self.request.target {
+            _ if !(own && alone && plain && self.gives_intervals()) || self.rules().has_one_round() => Shortens::Never,
+            Some(Target::Robust) => Shortens::Always,
+            None => Shortens::WhereLong,
+            Some(_) => Shortens::Never,
+        }
     }
 
     /// Known moments, if the budget is too small for a fit that does not trust them.
@@ -421,7 +440,7 @@ impl method::Plan for Plan {
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         // Assumptions do not say how precise an earlier fit was, nor how alike a person's rows are.
         if design.model().endogenous().is_some() {
-            return Err(ConfigError::WithInstrument { what: "forecast" }.into());
+            return Err(ConfigError::NoForecastOfInstruments { longer: self.longer_set(design) }.into());
         }
         if self.earlier.is_some() || self.request.has_several_rows() {
             return Err(ConfigError::NoForecast.into());
@@ -501,7 +520,7 @@ mod tests {
             learned: None,
             wanted: None,
             partials_out: None,
-            shortens: false,
+            shortens: Shortens::Never,
         };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);

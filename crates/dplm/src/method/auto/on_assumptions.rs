@@ -15,7 +15,7 @@ use super::{
     likelihood::STEPS,
     sequence::{Descended, Ended},
     start,
-    whiten::{Found, LADDER_SPAN, White, length_exceeded_by},
+    whiten::{Found, LADDER_SPAN, White, length_exceeded_by, share_longer_than},
 };
 use crate::{
     Error, Progress,
@@ -314,7 +314,7 @@ impl<'a> Focused<OnAssumptions<'a>> {
         wanted: &Wanted,
         releases: Vec<Release>,
     ) -> Result<Planned, Error> {
-        let Focused { parts, target, scored, steps } = self;
+        let Focused { left_out, kept, target, scored, steps, .. } = self;
         let scored = scored.ok_or(ConfigError::NoForecast)?;
         let (last, unit) = (&scored.last, scored.scores.unit);
         let errors = ask.errors(last)?;
@@ -333,8 +333,8 @@ impl<'a> Focused<OnAssumptions<'a>> {
             descent: Foretold { clip, steps, step_size: STEP_SIZE, errors },
             recommended: None,
             releases,
-            left_out: parts.left_out,
-            kept: parts.whole.coordinates.kept,
+            left_out,
+            kept,
             of_interest: Some(wanted.coefficients.clone()),
             other_way: None,
         })
@@ -381,6 +381,10 @@ impl Look for Looking<'_> {
         let length = length_exceeded_by(&self.moments, self.unlike, cut / self.plan.rows as f64);
         let radius = length.clamp(top / LADDER_SPAN, top);
         Ok(Length { radius, at_edge: length < radius, is_beyond: length > radius })
+    }
+
+    fn shares_longer(&mut self, radii: &[f64], _spend: Spend) -> Result<Vec<f64>, Error> {
+        Ok(radii.iter().map(|&radius| share_longer_than(&self.moments, self.unlike, radius)).collect())
     }
 
     fn second_moments(&mut self, radius: f64, spend: Spend) -> Result<NoisyMatrix, Error> {

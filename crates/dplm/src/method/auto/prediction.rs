@@ -68,20 +68,20 @@ impl Plan {
     }
 }
 
-/// Shares of the gradients above the clips of the ladder.
-struct Tails(Vec<f64>);
+/// Shares of gradients, or of rows, above what is on a ladder.
+pub(super) struct Tails(pub(super) Vec<f64>);
 
 impl Tails {
     /// Noisy shares, put in order, less a standard deviation of their noise: what cannot be told
     /// from nothing is nothing.
-    fn of(noisy: &[f64], noise_sd: f64) -> Tails {
+    pub(super) fn of(noisy: &[f64], noise_sd: f64) -> Tails {
         let mut shares = nearest_in_order(noisy.iter().rev().copied());
         shares.reverse();
         Tails(shares.iter().map(|share| (share - noise_sd).clamp(0.0, 1.0)).collect())
     }
 
     /// The share above a clip, on straight lines between those of the ladder.
-    fn at(&self, place: f64) -> f64 {
+    pub(super) fn at(&self, place: f64) -> f64 {
         let (low, part) = (place.floor() as usize, place.fract());
         let next = self.0[(low + 1).min(self.0.len() - 1)];
         self.0[low] + part * (next - self.0[low])

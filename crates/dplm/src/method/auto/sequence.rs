@@ -55,7 +55,7 @@ pub(super) struct Ended<A: Ask> {
 /// Rows count as no longer than Gaussian ones if the length that few of them exceed is at most this
 /// many times that of Gaussian rows: two steps of the ladder of lengths, one since lengths are
 /// found from above and one for the noise of its counts.
-const AS_NORMAL: f64 = 1.189_207_115_002_721;
+pub(super) const AS_NORMAL: f64 = 1.189_207_115_002_721;
 
 impl<A: Ask> Sequence<'_, A> {
     /// The least-squares fit of a model, robust where the budget cannot afford a harmless clip.
@@ -77,9 +77,10 @@ impl<A: Ask> Sequence<'_, A> {
 
     /// A clip so wide that the fit is least squares, if the budget can afford one. It is derived
     /// for rows as long as Gaussian ones; longer rows are clipped at smaller residuals, so their
-    /// clip must be wider by as much.
+    /// clip must be wider by as much. No clip makes a
+    /// fit of shortened rows least squares.
     fn harmless(&self, white: &White) -> Option<Harmless> {
-        if self.plan.earlier.is_some() {
+        if self.plan.earlier.is_some() || white.row_length.is_some() {
             return None;
         }
         let (rules, features) = (self.plan.rules(), white.features());

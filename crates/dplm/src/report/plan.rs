@@ -1,17 +1,16 @@
 //! A plan as one page that needs no network: a slider over the budget, and what each coefficient
 //! would be known to.
 
-use dplm::{
-    number::short,
-    plan::{AtBudget, Forecast},
-    report::STYLE,
-};
 use serde_json::json;
 
-use crate::layout::grouped;
+use super::{STYLE, svg::escaped};
+use crate::{
+    number::{grouped, short},
+    plan::{AtBudget, Forecast},
+};
 
-/// The page of a model, as it was written.
-pub fn draw(forecast: &Forecast, model: &str) -> String {
+/// The page of a model, as it was written. The forecast must have a curve.
+pub fn plan_page(forecast: &Forecast, model: &str) -> String {
     let replaced = [
         ("{style}", STYLE.to_owned()),
         ("{model}", escaped(model)),
@@ -25,7 +24,7 @@ pub fn draw(forecast: &Forecast, model: &str) -> String {
         // Last, so that no name can be taken for a place to fill.
         ("{data}", data(forecast)),
     ];
-    let page = include_str!("page.html").to_owned();
+    let page = include_str!("plan.html").to_owned();
     replaced.into_iter().fold(page, |page, (place, text)| page.replacen(place, &text, usize::MAX))
 }
 
@@ -62,8 +61,4 @@ fn data(forecast: &Forecast) -> String {
 /// Half an interval of least squares, in its standard errors.
 fn z(forecast: &Forecast) -> f64 {
     forecast.classical.length / (2.0 * forecast.classical.std_error)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
