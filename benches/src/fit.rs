@@ -7,7 +7,7 @@ use dplm::{
     Progress,
     descend::Descent,
     privacy::{Budget, Neighbours, Rho, noise::FixedSeed},
-    rows::{Encoded, Forecast, Rows},
+    rows::{Encoded, ExpectedSteps, Rows},
 };
 use serde_json::json;
 
@@ -166,7 +166,7 @@ impl Case {
     /// A full pass; no steps are forecast, so nothing is screened.
     fn pass(self, plan: &Descent, rows: &mut Encoded) -> Seconds {
         self.forget(plan, rows);
-        let forecast = Forecast { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 };
+        let forecast = ExpectedSteps { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 };
         let mut rows = rows.clipped(plan.clip(), Some(forecast)).expect("rows in memory");
         let theta = plan.lattice().theta(&vec![0.1; self.features]);
         Seconds::of(|| _ = black_box(rows.negative_gradient_sum(&theta, plan.lattice(), Neighbours::ReplaceOne)))

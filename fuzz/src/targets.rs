@@ -22,7 +22,7 @@ use dplm::{
     options::Choice,
     privacy::{Neighbours, Rho},
     report::{SavedGuarantee, Table, TableForm, TableOptions, to_json},
-    rows::{Encoded, Forecast, Rows},
+    rows::{Encoded, ExpectedSteps, Rows},
     table::{Block, Cells, ReadOptions, Source},
 };
 use dplm_cluster::{Answering, BlockId, Executor, Packer, RemoteError, answer, open, pack, sealed};
@@ -263,7 +263,7 @@ fn ask_everything(rows: &mut Encoded) {
     clipped.clipped_count(theta, &lattice).expect("sound");
     drop(clipped);
     rows.moments().expect("sound");
-    let forecast = Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 };
+    let forecast = ExpectedSteps { steps: 1000, step_size: 0.25, noise_sd: 0.01 };
     let mut rows = rows.clipped(clip, Some(forecast)).expect("sound");
     rows.negative_gradient_sum(theta, &lattice, relation).expect("sound");
 }

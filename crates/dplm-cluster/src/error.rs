@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dplm::{Error, ErrorKind, rows::EngineError};
+use dplm::{Error, ErrorKind, OtherError};
 
 /// Why rows on other machines cannot be asked. Names blocks and versions, never anything of what a
 /// block holds.
@@ -92,7 +92,7 @@ impl From<RemoteError> for Error {
             RemoteError::WidePersons { .. } => ErrorKind::Request,
             _ => ErrorKind::Data,
         };
-        EngineError::new(kind, error).into()
+        OtherError::new(kind, error).into()
     }
 }
 

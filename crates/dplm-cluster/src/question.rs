@@ -124,7 +124,7 @@ impl<'a> Flat<'a> {
             Sum::ClippedOuter(outer, _) => Flat::of_clipped_outer(outer),
             Sum::Moments => Flat::plain(kind::MOMENTS, Vec::new()),
             Sum::Tally(ladder) => Flat::of_ladder(ladder),
-            Sum::Custom(_) => unreachable!("`Engine::custom` refuses rows on other machines"),
+            Sum::Custom(_) => unreachable!("`Rows::custom` refuses rows on other machines"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Why rows cannot be on a card.
 
-use dplm::{Error, ErrorKind, rows::EngineError};
+use dplm::{Error, ErrorKind, OtherError};
 
 /// The file name of NVIDIA's driver.
 pub(crate) const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
@@ -58,6 +58,6 @@ impl From<CardError> for Error {
             CardError::OutOfMemory | CardError::Failed { .. } => ErrorKind::Fit,
             _ => ErrorKind::Request,
         };
-        EngineError::new(kind, error).into()
+        OtherError::new(kind, error).into()
     }
 }

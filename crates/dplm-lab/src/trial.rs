@@ -304,7 +304,7 @@ fn block(sample: &Sample, features: usize) -> Block {
 
 #[cfg(test)]
 mod tests {
-    use dplm::diagnose::Ols;
+    use dplm_theory::clear::Ols;
 
     use super::*;
 

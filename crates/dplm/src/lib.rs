@@ -20,7 +20,7 @@
 //! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`]; tests of hypotheses [`Fit::t_test`], [`Fit::wald_test`] |
 //! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
 //! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] takes the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` makes one |
-//! | look at the data without noise, as their custodian | [`diagnose`], where everything is [`NotPrivate`](privacy::NotPrivate) |
+//! | look at the data without noise, as their custodian | [`Dataset::not_private`], where everything is [`NotPrivate`](privacy::NotPrivate); the crate `dplm-theory` |
 //! | check the guarantee | [`privacy`]: the budget, the exact noise and its proof, the only way from rows to the outside |
 //!
 //! # How it works
@@ -92,7 +92,7 @@ pub use checked::{CheckedFit, Data, DryRun, Foreseen, ForeseenGroup, PreparedFit
 pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Reading, Receipt};
 pub use descend::Trajectory;
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, OtherError};
 pub use fit::{
     Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Piece,
     Precision,

@@ -5,7 +5,7 @@ use dplm::{
     descend::{Descent, Trajectory},
     lattice::{ClippedOuter, Kernel, Ladder, Lattice, Outer, Whitening},
     privacy::{Budget, Neighbours, Rho},
-    rows::{CustomRows, Encoded, Forecast, MemoryBuilder, Rows, engine::Place},
+    rows::{CustomRows, Encoded, ExpectedSteps, MemoryBuilder, Rows, engine::Place},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -181,7 +181,7 @@ fn screened_sums_equal_full_sums() {
         let lattice = Lattice::plan(30_000, features, gamma, 1e-3).unwrap();
         let clip = lattice.clip(gamma);
         // Enough steps for screening to seem worthwhile.
-        screened.clipped(clip, Some(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        screened.clipped(clip, Some(ExpectedSteps { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         let optimum = 1.0 / (features as f64).sqrt();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut spread = |scale: f64| -> Vec<f64> {
@@ -212,7 +212,7 @@ fn a_short_run_is_not_screened() {
     let mut rows = Data::isotropic(30_000, 5, 1).rows();
     let lattice = Lattice::plan(30_000, 5, 10.0, 1e-3).unwrap();
     let clip = lattice.clip(10.0);
-    rows.clipped(clip, Some(Forecast { steps: 3, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+    rows.clipped(clip, Some(ExpectedSteps { steps: 3, step_size: 0.25, noise_sd: 0.01 })).unwrap();
     for _ in 0..3 {
         gradient_sum(&mut rows, clip, &lattice.theta(&[0.1; 5]), &lattice);
     }
@@ -229,7 +229,7 @@ fn screening_starts_anew_on_another_lattice() {
     assert_eq!(lattices[0].1.clip(4.0), lattices[1].1.clip(2.0), "the case this test is about");
     for (gamma, lattice) in lattices {
         let clip = lattice.clip(gamma);
-        screened.clipped(clip, Some(Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        screened.clipped(clip, Some(ExpectedSteps { steps: 1000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         for step in 0..10 {
             let theta = lattice.theta(&[0.4 * (1.0 - 0.75f64.powi(step)); 5]);
             let mine = gradient_sum(&mut screened, clip, &theta, &lattice);
@@ -252,7 +252,7 @@ fn coarse_steps_are_exact() {
     let lattice = Lattice::plan(rows as u64, features, 50.0, 1.0).unwrap();
     let (mut coarse, mut full) = (data.rows(), data.rows());
     let clip = lattice.clip(50.0);
-    coarse.clipped(clip, Some(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.13 })).unwrap();
+    coarse.clipped(clip, Some(ExpectedSteps { steps: 100_000, step_size: 0.25, noise_sd: 0.13 })).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     for scale in [0.0, 0.04, 0.04, 0.1, 1.0, 1e6] {
         let draw = |_| -> f64 { StandardNormal.sample(&mut rng) };
@@ -411,7 +411,7 @@ fn a_file_is_screened_within_its_memory() {
     for (memory, is_screened) in [(4 << 20, true), (1 << 10, false)] {
         let mut rows = data.within(memory);
         assert_eq!(rows.place(), Place::File, "the rows take more than that");
-        rows.clipped(clip, Some(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.02 })).unwrap();
+        rows.clipped(clip, Some(ExpectedSteps { steps: 100_000, step_size: 0.25, noise_sd: 0.02 })).unwrap();
         for step in 0..20 {
             let theta = lattice.theta(&[0.37 * (1.0 - 0.75f64.powi(step)); FEATURES]);
             let mine = gradient_sum(&mut rows, clip, &theta, &lattice);

@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use dplm::{
     EventEffects, Fit, Lm, Person, Warning,
-    diagnose::least_squares_of_persons,
     formula::Formula,
     report::{Cover, summary, to_html, to_json},
     table::{ReadOptions, Source},
 };
+use dplm_theory::clear::least_squares_of_persons;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;

@@ -10,7 +10,7 @@ use dplm::{
     formula::{Column, Kind},
     lattice::{Clip, ClippedOuter, Ladder, Lattice, Link, Number, Outer, Theta, Whitening},
     privacy::{Claim, Neighbours, Person, Sensitive},
-    rows::{CellCounts, Encoded, Forecast, OuterSum, Rows, engine, usable_units},
+    rows::{CellCounts, Encoded, ExpectedSteps, OuterSum, Rows, engine, usable_units},
     table::{Block, Cells, MISSING},
 };
 use faer::Mat;
@@ -610,7 +610,7 @@ const STEPS: i32 = 40;
 fn ask_along_a_path(rows: &mut dyn Rows, neighbours: Neighbours) -> Vec<Sensitive> {
     let (count, features) = (rows.count(), rows.features());
     let lattice = Lattice::plan(count, features, 6.0, 1e-3).unwrap();
-    let forecast = Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 };
+    let forecast = ExpectedSteps { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 };
     let mut rows = rows.clipped(lattice.clip(6.0), Some(forecast)).unwrap();
     let optimum = 1.0 / (features as f64).sqrt();
     let theta = |step: i32| lattice.theta(&vec![optimum * (1.0 - 0.6f64.powi(step)); features]);

@@ -10,7 +10,7 @@ use dplm::{
     method::{Purpose, Request, Target, auto},
     privacy::{Rho, Unit, noise::FixedSeed},
     report::{Cover, to_html, to_json},
-    rows::{Builder, Forecast, Persons, Rows, Together, engine::Place},
+    rows::{Builder, ExpectedSteps, Persons, Rows, Together, engine::Place},
     table::{Block, Cells, Field, Schema, Source, Type},
 };
 use faer::Mat;
@@ -147,7 +147,7 @@ fn screened_sums_of_persons_equal_full_sums() {
         let lattice = Lattice::plan(6000, FEATURES, gamma, step_noise).unwrap();
         let clip = lattice.clip(gamma);
         for rows in [&mut screened as &mut dyn Rows, &mut file, &mut remote] {
-            rows.clipped(clip, Some(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+            rows.clipped(clip, Some(ExpectedSteps { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         }
         let mut rng = ChaCha20Rng::seed_from_u64(7);
         let optimum = 1.0 / (FEATURES as f64).sqrt();

@@ -14,7 +14,7 @@ use dplm::{
         noise::{FixedSeed, NoiseSource},
     },
     report::{grouped_to_json, to_json},
-    rows::{Encoded, Forecast, Rows},
+    rows::{Encoded, ExpectedSteps, Rows},
     table::{ReadOptions, Source},
 };
 use dplm_cluster::{BlockId, Executor, Packer, RemoteError, answer, most_rows, most_rows_of_person, open, pack};
@@ -158,7 +158,7 @@ fn a_descent_asks_few_questions() {
     let lattice = Lattice::plan(rows as u64, features, gamma, 1e-3).unwrap();
     let clip = lattice.clip(gamma);
     for rows in [&mut remote as &mut dyn Rows, &mut memory] {
-        rows.clipped(clip, Some(Forecast { steps, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        rows.clipped(clip, Some(ExpectedSteps { steps, step_size: 0.25, noise_sd: 0.01 })).unwrap();
     }
     let optimum = 1.0 / (features as f64).sqrt();
     for step in 0..steps {
@@ -384,6 +384,17 @@ fn blocks_of_other_units_are_refused() {
     assert_eq!(ask(blocks, 3, None), malformed);
     assert_eq!(ask(data.packed(60), FEATURES, None), Ok(()));
     assert_eq!(ask(data.packed(60), FEATURES, Some(5)), malformed);
+}
+
+/// The claims of a fit are about its units: rows that were opened as units of their own are not
+/// fitted as those of persons.
+#[test]
+#[should_panic(expected = "units are those that the fit protects")]
+fn rows_of_other_units_are_not_fitted() {
+    let (source, formula) = (table(10), Formula::parse("y[-9..9] ~ u[-4..4]").unwrap());
+    let rows = open(Arc::new(Cluster::new(Data::isotropic(60, 2, 1).packed(60))), 2, None, None).unwrap();
+    let reading = Reading { person: Some(Person::new("g")), ..Reading::default() };
+    drop(Dataset::elsewhere(rows, source.schema(), &formula, &reading));
 }
 
 /// Records the query.

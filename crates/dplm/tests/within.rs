@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use dplm::{
     Cause, Error, Fit, GroupOutcome, Lm, Person, Progress, Receipt, RunOptions,
-    diagnose::{OlsFit, least_squares_of_persons},
     formula::Formula,
     report::{Cover, to_html, to_json},
     rows::{Encoded, Rows, engine::Place},
     study::Study,
     table::{ReadOptions, Source},
 };
+use dplm_theory::clear::{OlsFit, least_squares_of_persons};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;

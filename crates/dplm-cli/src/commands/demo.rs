@@ -2,7 +2,6 @@
 
 use dplm::{
     Coefficient, Dataset, Fit, NoiseSource, Progress, Reading,
-    diagnose::{OlsFit, least_squares},
     formula::Formula,
     method::{Request, dpgd},
     privacy::Rho,
@@ -10,6 +9,7 @@ use dplm::{
     table::{ReadOptions, Source},
 };
 use dplm_simulate::{Setting, record_batch};
+use dplm_theory::clear::{OlsFit, least_squares};
 
 use crate::{args::DemoArgs, cells, exit::Failure, layout, layout::significant, printer::Printer};
 

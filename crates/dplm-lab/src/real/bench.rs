@@ -1,12 +1,12 @@
 //! A data set in the clear, as the lattice sees it, with its least-squares fit.
 
 use dplm::{
-    diagnose::Ols,
     formula::Formula,
     lattice::Design,
     rows::{Encoded, MemoryBuilder},
     table::{Block, Cells, ReadOptions, Source},
 };
+use dplm_theory::clear::Ols;
 use faer::{Mat, linalg::solvers::Solve};
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng;

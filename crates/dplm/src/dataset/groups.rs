@@ -2,7 +2,7 @@
 //! budget.
 
 use super::{
-    Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, check_kept, in_words,
+    Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, check_kept,
     prepared::today,
     usable::{Paid, Pay},
 };
@@ -20,7 +20,7 @@ use crate::{
     },
     request::{Sizes, plan_identity},
     rows::{CellCounts, Encoded, GroupBuilder, Together, group_sizes},
-    table::{Dialect, ReadOptions, Schema, Source},
+    table::{ReadOptions, Schema, Source},
 };
 
 /// Rows of a table encoded for one model, those of each group by themselves.
@@ -70,18 +70,9 @@ impl GroupedDataset {
             builder.push(&block, columns.len() - 1)
         })?;
         let (encoded, units) = builder.finish(person.map(|person| (person, Together::of(person, &design))))?;
-        let group = |rows| Dataset {
-            formula: formula.to_string(),
-            model: model.clone(),
-            design: design.clone(),
-            rows,
-            cells: None,
-            columns: in_words(source.schema()),
-            person: person.cloned(),
-            given_up: false,
-            is_simulated: source.is_simulated(),
-            csv: source.dialect(),
-            group: None,
+        let group = |rows| {
+            let rows = Dataset::of(rows, formula, (model.clone(), design.clone()), source.schema(), reading);
+            Dataset { is_simulated: source.is_simulated(), csv: source.dialect(), ..rows }
         };
         let (groups, cells) = (encoded.into_iter().map(group).collect(), Some(cells));
         Ok(GroupedDataset { by: by.clone(), groups, cells, units, sizes })
@@ -108,25 +99,12 @@ impl GroupedDataset {
         let person = reading.checked_person()?;
         assert_eq!(rows.len(), by.levels().len(), "each group has rows of its own");
         rows.iter().for_each(|rows| check_kept(rows, &design, person));
-        let group = |rows| Dataset {
-            formula: formula.to_string(),
-            model: model.clone(),
-            design: design.clone(),
-            rows,
-            cells: None,
-            columns: in_words(schema),
-            person: person.cloned(),
-            given_up: false,
-            is_simulated: false,
-            csv: Dialect::default(),
-            group: None,
-        };
-        let unsaid = |mut rows: Encoded| {
+        let group = |mut rows: Encoded| {
             // Nothing is said of its size before that is released.
             rows.say_of_group(0);
-            rows
+            Dataset::of(rows, formula, (model.clone(), design.clone()), schema, reading)
         };
-        let groups = rows.into_iter().map(unsaid).map(group).collect();
+        let groups = rows.into_iter().map(group).collect();
         Ok(GroupedDataset { by: by.clone(), groups, cells: None, units, sizes })
     }
 

@@ -164,10 +164,22 @@ impl Dataset {
                 }
             }
         };
-        let (columns, person) = (in_words(source.schema()), reading.person.clone());
-        let (is_simulated, csv, group) = (source.is_simulated(), source.dialect(), None);
-        let (formula, cells) = (formula.to_string(), Some(cells));
-        Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
+        let (is_simulated, csv, cells) = (source.is_simulated(), source.dialect(), Some(cells));
+        let rows = Dataset::of(rows, formula, (model, design), source.schema(), reading);
+        Ok(Dataset { cells, is_simulated, csv, ..rows })
+    }
+
+    /// Rows that were encoded with this design, and what is known of them all.
+    fn of(
+        rows: Encoded,
+        formula: &Formula,
+        (model, design): (Model, Design),
+        schema: &Schema,
+        reading: &Reading<'_>,
+    ) -> Dataset {
+        let (formula, columns, person) = (formula.to_string(), in_words(schema), reading.person.clone());
+        let (cells, given_up, is_simulated, csv, group) = (None, false, false, Dialect::default(), None);
+        Dataset { formula, model, design, rows, cells, columns, person, given_up, is_simulated, csv, group }
     }
 
     /// Rows that are kept elsewhere, encoded there with the design of this formula and reading;
@@ -187,10 +199,7 @@ impl Dataset {
         let model = reading.model(formula, schema)?;
         let design = reading.design(&model);
         check_kept(&rows, &design, reading.checked_person()?);
-        let (columns, person) = (in_words(schema), reading.person.clone());
-        let (formula, is_simulated, csv, group) = (formula.to_string(), false, Dialect::default(), None);
-        let cells = None;
-        Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
+        Ok(Dataset::of(rows, formula, (model, design), schema, reading))
     }
 
     /// The model, with every column named.

@@ -10,7 +10,7 @@ use super::{
     kernel::{self, ROUNDING},
     outer::is_light,
     simd::{Simd, Work},
-    unit::{Group, UnitClip, UnitGradients, frobenius_sq},
+    unit::{UnitClip, UnitGradients, UnitGroup, frobenius_sq},
 };
 
 /// A bound is at most a part in 2^23 below the quotient it stands for, so a row this much below a
@@ -103,7 +103,12 @@ impl Ladder<'_> {
     }
 
     /// The same for the persons of a group; `reach` is where their residuals saturate.
-    pub(crate) fn tally_group(&self, with: Kernel, (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]), sums: &mut [u64]) {
+    pub(crate) fn tally_group(
+        &self,
+        with: Kernel,
+        (group, reach): (UnitGroup<'_>, &[f32; BLOCK_ROWS]),
+        sums: &mut [u64],
+    ) {
         match self {
             Ladder::Norms { radii } => {
                 for square in frobenius_sq(with, group) {

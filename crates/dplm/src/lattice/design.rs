@@ -110,7 +110,7 @@ pub struct Design {
 
 /// What to do with a row: the values that multiply the coefficients, and what is added to their
 /// sum; `None` if a cell is missing.
-pub(crate) type RowVisitor<'a> = dyn FnMut(Option<(&[f64], f64)>) + 'a;
+pub type RowVisitor<'a> = dyn FnMut(Option<(&[f64], f64)>) + 'a;
 
 impl Design {
     /// The design of a model: numbers become -1 to 1, levels 0 and 1, and standard columns stay as
@@ -382,7 +382,7 @@ impl Design {
 
     /// Visits the rows of a block of [`predictors`](Self::predictors): the values that multiply the
     /// coefficients, and what is added to their sum; none for a row with a missing cell.
-    pub(crate) fn for_each_row(&self, block: Block, each: &mut RowVisitor<'_>) {
+    pub fn for_each_row(&self, block: Block, each: &mut RowVisitor<'_>) {
         let mut values = vec![0.0; self.features()];
         let (block, read) = self.with_gaps(block);
         for row in 0..block.rows {
@@ -415,7 +415,7 @@ impl Design {
     /// One row of a block of [`columns`](Self::columns) as written, not clamped: the columns of the
     /// design matrix and the response less the offsets. `None` if a cell is missing, or something
     /// cannot be computed from it.
-    pub(crate) fn row_as_written(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
+    pub fn row_as_written(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
         let row = Row { block, ranges: &vec![Range::ALL; self.columns.len()], row };
         let complete = (0..self.columns.len()).all(|column| row.has(column));
         let values = || self.asked.iter().map(|factors| product(factors, row)).collect::<Vec<f64>>();

@@ -58,27 +58,17 @@ impl WeightedSum {
     pub(crate) fn add_clipped(
         &self,
         kernel: Kernel,
-        cells: &[f32],
-        bounds: &[f32],
-        (theta, lattice): (&Theta, &Lattice),
+        piece: (&[f32], &[f32]),
+        at: (&Theta, &Lattice),
         sums: &mut [i128],
     ) {
-        let weights = Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 };
-        kernel.run(SumWork { how: self, cells, weights, sums });
+        kernel.run(SumWork { how: self, cells: piece.0, weights: Clipped::new(piece.1, at), sums });
     }
 
     /// Adds `sum_i X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes
     /// along its linear function.
-    pub(crate) fn add_bends(
-        &self,
-        kernel: Kernel,
-        cells: &[f32],
-        bounds: &[f32],
-        (theta, lattice): (&Theta, &Lattice),
-        sums: &mut [i128],
-    ) {
-        let weights = Bends(Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 });
-        kernel.run(SumWork { how: self, cells, weights, sums });
+    pub(crate) fn add_bends(&self, kernel: Kernel, piece: (&[f32], &[f32]), at: (&Theta, &Lattice), sums: &mut [i128]) {
+        kernel.run(SumWork { how: self, cells: piece.0, weights: Bends(Clipped::new(piece.1, at)), sums });
     }
 
     /// Adds `sum_i X_i w_i` for weights within the bounds of their rows.
@@ -97,6 +87,12 @@ struct Clipped<'a> {
     theta: &'a Theta,
     theta_unit: f64,
     bounds: &'a [[f32; BLOCK_ROWS]],
+}
+
+impl<'a> Clipped<'a> {
+    fn new(bounds: &'a [f32], (theta, lattice): (&'a Theta, &'a Lattice)) -> Clipped<'a> {
+        Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 }
+    }
 }
 
 impl Weights for Clipped<'_> {

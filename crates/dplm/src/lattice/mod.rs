@@ -60,6 +60,6 @@ pub(crate) use unit::{
     Around, UnitClip, add_unit_gradients, clipped_units, number_sum, reaches, surely_within, unit_number_sum,
     unit_square_sum, weigh_as_one, without_means,
 };
-pub use unit::{Group, MOST_ROWS};
+pub use unit::{MOST_ROWS, UnitGroup};
 pub(crate) use whiten::Reencoded;
 pub use whiten::Whitening;

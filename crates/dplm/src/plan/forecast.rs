@@ -150,7 +150,7 @@ pub struct Forecast {
     pub classical: Classical,
     /// Each coefficient, in its own units; empty where all are alike, as columns of unit variance
     /// are.
-    pub coefficients: Vec<Foreseen>,
+    pub coefficients: Vec<ForeseenCoefficient>,
     /// Those that the budget cannot resolve, and why.
     pub left_out: Vec<LeftOut>,
     /// Where only some coefficients are of interest, the other way to have them.
@@ -163,7 +163,7 @@ pub struct Forecast {
     /// The budgets at which coefficients have the standard errors asked for.
     pub wants: Vec<Want>,
     /// What stated effects would look like.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<StatedEffect>,
     /// The first outlook at other budgets.
     pub budgets: Vec<AtBudget>,
     /// The same over a wider range, for the picture; empty when there is none.
@@ -219,7 +219,7 @@ pub struct Classical {
 
 /// What to expect of one coefficient, in its own units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Foreseen {
+pub struct ForeseenCoefficient {
     /// Its name.
     pub name: String,
     /// Whether the budget can identify it.
@@ -254,7 +254,7 @@ pub struct Want {
 
 /// What an effect of a stated size would look like at the budget asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Effect {
+pub struct StatedEffect {
     /// The coefficient.
     pub name: String,
     /// Its stated size.
@@ -403,7 +403,7 @@ impl View<'_> {
     /// Least squares has `sigma^2 / n c' M^-1 c` for a contrast `c`, `M` the second moments of what
     /// is in the model; the private fit as many times that as on white rows, which is what
     /// whitening makes of any.
-    fn coefficients(&self, planned: &Planned) -> Vec<Foreseen> {
+    fn coefficients(&self, planned: &Planned) -> Vec<ForeseenCoefficient> {
         let Some(moments) = &self.assumed.moments else { return Vec::new() };
         let errors = &planned.descent.errors;
         let times = errors.std_error() / errors.classical_error;
@@ -416,7 +416,7 @@ impl View<'_> {
             let classical_error = self.classical_error(&contrast, inverse, places);
             let std_error = identified.then_some(times * classical_error);
             let length = std_error.map(|error| 2.0 * normal_quantile(self.asked.level) * error * errors.widening);
-            Foreseen { name: name.clone(), identified, std_error, length, classical_error }
+            ForeseenCoefficient { name: name.clone(), identified, std_error, length, classical_error }
         };
         let of_interest = |index: &usize| planned.of_interest.as_ref().is_none_or(|some| some.contains(index));
         let all = self.design.names().iter().zip(self.design.contrasts()).enumerate();
@@ -428,14 +428,14 @@ impl View<'_> {
         self.assumed.error_sd * (quadratic(inverse, &weights) / self.asked.rows as f64).sqrt()
     }
 
-    fn effect(&self, stated: &Stated, coefficients: &[Foreseen]) -> Effect {
+    fn effect(&self, stated: &Stated, coefficients: &[ForeseenCoefficient]) -> StatedEffect {
         let found = coefficients.iter().find(|one| one.name == stated.name).expect("checked");
         let z = normal_quantile(self.asked.level);
         let significant = |error: f64| {
             let ratio = stated.value.abs() / error;
             normal_cdf(ratio - z) + normal_cdf(-ratio - z)
         };
-        Effect {
+        StatedEffect {
             name: stated.name.clone(),
             size: stated.value,
             right_sign: found.std_error.map(|error| normal_cdf(stated.value.abs() / error)),

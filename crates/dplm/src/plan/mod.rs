@@ -40,8 +40,8 @@ mod forecast;
 pub use assume::{AssumeError, Assumed, Assumption};
 pub use choices::Choices;
 pub use forecast::{
-    AtBudget, Classical, Effect, Forecast, ForecastError, Foreseen, OtherWay, Outlook, Plans, Question, Share, Stated,
-    Want,
+    AtBudget, Classical, Forecast, ForecastError, ForeseenCoefficient, OtherWay, Outlook, Plans, Question, Share,
+    Stated, StatedEffect, Want,
 };
 pub(crate) use planned::USABLE;
 pub use planned::{Foretold, Planned, PlannedRelease, Way};

@@ -90,20 +90,9 @@ impl Expected {
         normal_quantile(level) * self.std_error() * self.widening
     }
 
-    /// Half the length of an interval for the data set itself.
-    pub fn empirical_half_length(&self, level: f64) -> f64 {
-        normal_quantile(level) * self.privacy_error * self.widening
-    }
-
     /// Half the length of the classical interval without privacy, `z sigma / sqrt(n)`.
     pub fn classical_half_length(&self, level: f64) -> f64 {
         normal_quantile(level) * self.classical_error
-    }
-
-    /// `(classical error / sampling error)^2`: what clipping leaves of the information of normal
-    /// errors.
-    pub fn efficiency(&self) -> f64 {
-        (self.classical_error / self.sampling_error).powi(2)
     }
 }
 
@@ -232,22 +221,6 @@ impl Setting {
             }
         }
         Ok(best.expect("the grid is not empty").1)
-    }
-
-    /// The budget at which the privacy error is `share` of the sampling error; everything else as
-    /// in the setting.
-    ///
-    /// # Errors
-    /// As [`Setting::expected`], or when `share` is not positive.
-    pub fn rho_for_privacy_share(&self, share: f64) -> Result<f64, IntervalError> {
-        check_positive("the share of the sampling error", share)?;
-        let (mut low, mut high) = (1e-12f64, 1e6f64);
-        for _ in 0..100 {
-            let middle = (low * high).sqrt();
-            let expected = Setting { rho: middle, ..*self }.expected()?;
-            if expected.privacy_error > share * expected.sampling_error { low = middle } else { high = middle }
-        }
-        Ok(high)
     }
 }
 
@@ -400,8 +373,10 @@ mod tests {
     /// `2/pi E[|x|]^2 = (2/pi)^2`.
     #[test]
     fn efficiency_falls_from_one_to_that_of_absolute_deviations() {
-        let efficiency =
-            |clip| Setting { steps: 20, rho: 1e6, ..setting(1000, 1, clip) }.expected().unwrap().efficiency();
+        let efficiency = |clip| {
+            let expected = Setting { steps: 20, rho: 1e6, ..setting(1000, 1, clip) }.expected().unwrap();
+            (expected.classical_error / expected.sampling_error).powi(2)
+        };
         assert!((efficiency(20.0) - 1.0).abs() < 1e-3);
         assert!((efficiency(0.002) - (2.0 / std::f64::consts::PI).powi(2)).abs() < 0.01);
         assert!(efficiency(1.0) > efficiency(0.5));
@@ -415,16 +390,6 @@ mod tests {
             let error = |s: Setting| s.expected().unwrap().std_error();
             assert!(best.gamma < given.gamma && error(best) <= error(given));
             assert!(error(best) <= error(Setting { gamma: 2.0 * best.gamma, ..best }));
-        }
-    }
-
-    #[test]
-    fn the_budget_found_gives_the_share_asked_for() {
-        for share in [0.2, 1.0] {
-            let given = setting(10_000, 10, 2.0);
-            let rho = given.rho_for_privacy_share(share).unwrap();
-            let expected = Setting { rho, ..given }.expected().unwrap();
-            assert!((expected.privacy_error / expected.sampling_error / share - 1.0).abs() < 1e-6);
         }
     }
 

@@ -4,7 +4,7 @@
 use super::{
     Encoded, Rows,
     custom::{BatchMoments, CustomQuery, CustomRows},
-    held::{CHUNK_BLOCKS, Chunk, Chunks},
+    held::{CHUNK_BLOCKS, Chunk, Chunks, copy_row},
     query::Sum,
 };
 use crate::{
@@ -92,8 +92,7 @@ impl BatchCells {
                 cells.resize(cells.len() + length, 0.0);
             }
             let last = cells.len() - length;
-            let row = block.cells().iter().skip(lane).step_by(BLOCK_ROWS);
-            cells[last + to..].iter_mut().step_by(BLOCK_ROWS).zip(row).for_each(|(to, cell)| *to = *cell);
+            copy_row((block.cells(), lane), (&mut cells[last..], to));
             *count += 1;
             self.next = (self.next + 1) % self.cells.len();
         }

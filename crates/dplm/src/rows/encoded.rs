@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::{
-    ClippedRows, CustomRows, Forecast, OuterSum, Rows, TailCounts,
+    ClippedRows, CustomRows, ExpectedSteps, OuterSum, Rows, TailCounts,
     person::{Persons, Together},
     query::{At, Each, Query, Sum},
     screen::Screen,
@@ -169,7 +169,7 @@ impl Rows for Encoded {
         self.features
     }
 
-    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
+    fn clipped(&mut self, clip: Clip, forecast: Option<ExpectedSteps>) -> Result<Box<dyn ClippedRows + '_>, Error> {
         // Bounds and what is known by screening stay good for as long as the clip does.
         if self.clip != Some(clip) {
             self.store.set_clip(&clip, self.kernel)?;

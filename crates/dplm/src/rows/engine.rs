@@ -7,8 +7,9 @@
 //! - A program that calls the library gets no number out of a store, of any crate: its answers are
 //!   [`Unclaimed`], which only the library opens, to claim their sensitivity or to mark them as not
 //!   private. [`Encoded`] shows no store.
-//! - A store claims nothing: it says neither how far a unit moves its sums nor whose rows a unit
-//!   has. The claims are those of `rows/encoded.rs`, the same for all stores.
+//! - A store claims nothing: how far a unit moves its sums is claimed in `rows/encoded.rs`, for all
+//!   stores alike. Which units rows opened elsewhere have is compared with the fit's before anything
+//!   is asked (`dataset/mod.rs`: `check_kept`).
 //! - Rows that were read are handed to the one [`Accelerator`] that the program has installed, when
 //!   a fit asks for it, and to nobody else: only the library makes a [`Shown`].
 //!
@@ -21,7 +22,7 @@
 use std::sync::OnceLock;
 
 use super::Encoded;
-use crate::{Error, ErrorKind, lattice::BLOCK_ROWS, options::Device};
+use crate::{Error, lattice::BLOCK_ROWS, options::Device};
 
 pub use super::{
     file::allowed,
@@ -31,33 +32,7 @@ pub use super::{
     region::{Region, Sorted, Sorting},
     store::{Costs, Place, Store, Unclaimed},
 };
-pub use crate::lattice::{Group, RowBlock};
-
-/// Why rows that another crate keeps cannot be had or asked, in that crate's words. They name
-/// machines and what is public of the rows, never anything of a cell.
-#[derive(Debug, thiserror::Error)]
-#[error("{why}")]
-pub struct EngineError {
-    kind: ErrorKind,
-    why: Box<dyn std::error::Error + Send + Sync>,
-}
-
-impl EngineError {
-    /// An error of another crate, and what it is about.
-    pub fn new(kind: ErrorKind, why: impl std::error::Error + Send + Sync + 'static) -> EngineError {
-        EngineError { kind, why: Box::new(why) }
-    }
-
-    /// What the error is about.
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The other crate's error, if it is of this type.
-    pub fn why<E: std::error::Error + 'static>(&self) -> Option<&E> {
-        self.why.downcast_ref()
-    }
-}
+pub use crate::lattice::{RowBlock, UnitGroup};
 
 /// Why rows cannot be on a device, whichever it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +55,7 @@ pub trait Accelerator {
     fn take(&self, rows: &Shown<'_>) -> Result<Box<dyn Store>, Error>;
 }
 
-/// Rows in the clear, for the accelerator that is to keep them.
+/// The cells of rows, for the accelerator that is to keep them.
 pub struct Shown<'a>(&'a Encoded);
 
 impl Shown<'_> {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Group, Kernel, Reencoded, RowBlock, all_norms_sq, reaches},
+    lattice::{BLOCK_ROWS, Kernel, Reencoded, RowBlock, UnitGroup, all_norms_sq, reaches},
 };
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory
@@ -49,17 +49,17 @@ impl<'a> Piece<'a> {
     }
 
     /// The groups, each with the reaches of its persons.
-    pub fn groups(self, features: usize) -> impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])> {
+    pub fn groups(self, features: usize) -> impl Iterator<Item = (UnitGroup<'a>, &'a [f32; BLOCK_ROWS])> {
         groups(self.cells, self.depths, features).zip(self.bounds.as_chunks().0)
     }
 }
 
 /// The groups of a buffer.
-fn groups<'a>(mut cells: &'a [f32], depths: &'a [u32], features: usize) -> impl Iterator<Item = Group<'a>> {
+fn groups<'a>(mut cells: &'a [f32], depths: &'a [u32], features: usize) -> impl Iterator<Item = UnitGroup<'a>> {
     depths.iter().map(move |&depth| {
         let (group, rest) = cells.split_at(depth as usize * RowBlock::len_for(features));
         cells = rest;
-        Group::new(group, features)
+        UnitGroup::new(group, features)
     })
 }
 
@@ -128,7 +128,7 @@ impl Chunk {
     }
 
     /// Adds a group to others.
-    pub fn add_group(&mut self, group: Group<'_>, reach: &[f32; BLOCK_ROWS]) {
+    pub fn add_group(&mut self, group: UnitGroup<'_>, reach: &[f32; BLOCK_ROWS]) {
         self.cells.extend(group.blocks().flat_map(RowBlock::cells));
         self.bounds.extend_from_slice(reach);
         self.depths.push(group.depth().try_into().expect("a person has at most 2^14 rows"));

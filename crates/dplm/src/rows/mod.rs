@@ -29,7 +29,7 @@ pub use builder::Builder;
 pub use clipped::ClippedRows;
 pub use custom::{BatchMoments, CustomQuery, CustomRows, Shape, Term};
 pub use encoded::Encoded;
-pub use engine::{DeviceError, EngineError};
+pub use engine::DeviceError;
 pub(crate) use group::{GroupBuilder, group_sizes};
 pub use memory::MemoryBuilder;
 pub use person::{Persons, Together};
@@ -46,7 +46,7 @@ use crate::{
 /// What is publicly known of the gradients that will be asked for. It may change how long answers
 /// take, but never the answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Forecast {
+pub struct ExpectedSteps {
     /// How many there will be.
     pub steps: u32,
     /// The step size `eta`.
@@ -87,7 +87,7 @@ pub trait Rows: Sync {
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error>;
+    fn clipped(&mut self, clip: Clip, forecast: Option<ExpectedSteps>) -> Result<Box<dyn ClippedRows + '_>, Error>;
 
     /// `sum_i v_i v_i'` for the vectors that `outer` describes; the sum and its smallest eigenvalue
     /// can be asked for.

@@ -123,13 +123,13 @@ impl Query<'_> {
     fn add_gradients(&self, at: At<'_>, clip: &Clip, piece: Piece<'_>, sums: &mut [i128]) {
         match piece.is_grouped() {
             true => add_unit_gradients(self.kernel, piece.groups(self.features), clip, at, sums),
-            false => WeightedSum::new(clip).add_clipped(self.kernel, piece.cells, piece.bounds, at, sums),
+            false => WeightedSum::new(clip).add_clipped(self.kernel, (piece.cells, piece.bounds), at, sums),
         }
     }
 
     fn add_bends(&self, at: At<'_>, clip: &Clip, piece: Piece<'_>, sums: &mut [i128]) {
         assert!(!piece.is_grouped(), "asked of rows that stand for themselves");
-        WeightedSum::new(clip).add_bends(self.kernel, piece.cells, piece.bounds, at, sums);
+        WeightedSum::new(clip).add_bends(self.kernel, (piece.cells, piece.bounds), at, sums);
     }
 
     fn numbers(&self, (theta, lattice): At<'_>, number: Number, piece: Piece<'_>) -> i128 {

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Group, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip,
+        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip, UnitGroup,
         WeightedSum, compressed, residuals, surely_within,
     },
 };
@@ -109,7 +109,7 @@ impl Region {
     pub(super) fn sort_persons(
         &self,
         kernel: Kernel,
-        group: (Group<'_>, &[f32; BLOCK_ROWS]),
+        group: (UnitGroup<'_>, &[f32; BLOCK_ROWS]),
         clip: &UnitClip,
         lattice: &Lattice,
     ) -> (u32, u32) {
@@ -259,7 +259,7 @@ impl Part {
         self.undecided.add(block, bounds, marks.undecided);
     }
 
-    fn add_persons(&mut self, group: (Group<'_>, &[f32; BLOCK_ROWS]), unclipped: u32, undecided: u32) {
+    fn add_persons(&mut self, group: (UnitGroup<'_>, &[f32; BLOCK_ROWS]), unclipped: u32, undecided: u32) {
         for block in group.0.blocks().filter(|_| unclipped != 0) {
             self.unclipped.add_rows(block, unclipped);
         }
@@ -360,7 +360,7 @@ impl GatherPersons {
     }
 
     /// Adds the persons of a group whose bits are set.
-    fn add(&mut self, kernel: Kernel, (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]), lanes: u32) {
+    fn add(&mut self, kernel: Kernel, (group, reach): (UnitGroup<'_>, &[f32; BLOCK_ROWS]), lanes: u32) {
         let length = RowBlock::len_for(self.features);
         self.rows += u64::from(lanes.count_ones()) * group.depth() as u64;
         if group.depth() * length > DEEPER * self.cells.len() {

@@ -19,7 +19,7 @@
 use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
 use super::{
-    Forecast,
+    ExpectedSteps,
     coarse::Coarse,
     held::{Chunks, Held, Piece},
     query::{At, Each, Query, Sum, plus},
@@ -65,7 +65,7 @@ pub(super) struct Screen {
     rows: u64,
     kernel: Kernel,
     clip: Clip,
-    forecast: Forecast,
+    forecast: ExpectedSteps,
     asked: u32,
     /// The arithmetic everything below is in.
     lattice: Option<Lattice>,
@@ -99,7 +99,7 @@ struct Guess {
 }
 
 impl Screen {
-    pub(super) fn new((count, rows): (u64, u64), kernel: Kernel, clip: Clip, forecast: Forecast) -> Screen {
+    pub(super) fn new((count, rows): (u64, u64), kernel: Kernel, clip: Clip, forecast: ExpectedSteps) -> Screen {
         let strategy = Strategy::NotChosen;
         Screen {
             count,
@@ -117,7 +117,7 @@ impl Screen {
     }
 
     /// Another run over the same rows with the same clip.
-    pub(super) fn expect(&mut self, forecast: Forecast) {
+    pub(super) fn expect(&mut self, forecast: ExpectedSteps) {
         self.forecast = forecast;
         self.asked = 0;
         if matches!(self.strategy, Strategy::FullPasses) {
@@ -397,7 +397,7 @@ impl Sample<'_> {
 
     /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 sum`, the sum
     /// being the negative gradient's.
-    fn guess(&self, start: &Theta, forecast: &Forecast) -> Result<Option<Guess>, Error> {
+    fn guess(&self, start: &Theta, forecast: &ExpectedSteps) -> Result<Option<Guess>, Error> {
         let Some((all, _)) = self.curvature(Sum::Outer(&Outer::Shrunk { radius: 1 << 62 }))? else { return Ok(None) };
         let features = self.lattice.features();
         let mut centre = self.lattice.standardised(start);
@@ -498,9 +498,9 @@ impl Sample<'_> {
 /// How far noise keeps iterates from the optimum, in lattice units: the stationary distribution of
 /// `theta <- theta - eta (h theta + lambda z)`, and three deviations of its length. None when the
 /// steps do not contract.
-fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f64> {
+fn noise_radius(forecast: &ExpectedSteps, slope: f64, lattice: &Lattice) -> Option<f64> {
     let features = lattice.features() as f64;
-    let Forecast { step_size, noise_sd, .. } = *forecast;
+    let ExpectedSteps { step_size, noise_sd, .. } = *forecast;
     let kept = 1.0 - step_size * slope;
     let variance = (step_size * noise_sd).powi(2) / (1.0 - kept * kept);
     let far = 1.0 + 3.0 / (2.0 * features).sqrt();

@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use serde::Deserialize;
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use super::{Specification, Study, StudyError};
 use crate::{
@@ -11,7 +14,7 @@ use crate::{
     formula::Formula,
     options::Family,
     privacy::convert::Conversion,
-    request::{Command, Kind, OptionSpec, Said, Value},
+    request::{Command, OptionKind, OptionSpec, Said, Value},
 };
 
 /// The keys of the file beside options.
@@ -117,10 +120,21 @@ const DOCUMENT: [&str; 4] = ["interest", "simultaneous", "columns", "specificati
 
 fn value_of(spec: &OptionSpec, value: &DeValue<'_>) -> Option<Value> {
     match (spec.kind, value) {
-        (Kind::Number, DeValue::Float(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Number),
-        (Kind::Number, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Number),
-        (Kind::Whole, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Whole),
-        (Kind::Text | Kind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
+        (OptionKind::Number, DeValue::Float(number)) => {
+            number.as_str().replace('_', "").parse().ok().map(Value::Number)
+        }
+        (OptionKind::Number, DeValue::Integer(number)) => {
+            number.as_str().replace('_', "").parse().ok().map(Value::Number)
+        }
+        (OptionKind::Whole, DeValue::Integer(number)) => {
+            number.as_str().replace('_', "").parse().ok().map(Value::Whole)
+        }
+        (OptionKind::Text | OptionKind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
+        (OptionKind::Texts, DeValue::String(text)) => Some(Value::Texts(vec![text.clone().into_owned()])),
+        (OptionKind::Texts, DeValue::Array(texts)) => {
+            let text = |one: &Spanned<DeValue<'_>>| one.get_ref().as_str().map(str::to_owned);
+            texts.iter().map(text).collect::<Option<_>>().map(Value::Texts)
+        }
         _ => None,
     }
 }

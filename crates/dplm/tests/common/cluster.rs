@@ -142,7 +142,7 @@ pub fn remote_groups(
 /// The cluster's own error, where it is one.
 pub fn refusal(error: &Error) -> Option<&RemoteError> {
     match error {
-        Error::Engine(error) => error.why(),
+        Error::Other(error) => error.why(),
         _ => None,
     }
 }

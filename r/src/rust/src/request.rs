@@ -4,8 +4,7 @@ use dplm::{
     moments::Moments,
     options::Choice,
     request::{
-        AccountOptions, Instead, Kind as OptionKind, Opt, OptionError, OptionSpec, PlanQuestion, Said, Sizes, Value,
-        OPTIONS,
+        AccountOptions, Instead, Opt, OptionError, OptionKind, OptionSpec, PlanQuestion, Said, Sizes, Value, OPTIONS,
     },
     table::Source,
     CheckedFit, FitRequest, RunOptions,

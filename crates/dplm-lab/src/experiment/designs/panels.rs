@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use dplm::{
     Person,
-    diagnose::least_squares_of_persons,
     formula::Formula,
     table::{ReadOptions, Source},
 };
+use dplm_theory::clear::least_squares_of_persons;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};

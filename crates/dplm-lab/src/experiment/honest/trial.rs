@@ -93,7 +93,8 @@ impl Trial<'_> {
 
     fn request(&self, level: f64) -> Result<Request, LabError> {
         let rho = Rho::checked_from_f64(self.cell.rho).map_err(Error::from)?;
-        Ok(Request { target: self.cell.target.asked(), level, ..Request::new(rho) })
+        let focus = self.cell.focus.iter().cloned().collect();
+        Ok(Request { target: self.cell.target.asked(), focus, level, ..Request::new(rho) })
     }
 
     /// What predictions err beyond least squares in the population, by the coefficients of a fit and

@@ -1,14 +1,14 @@
 //! Least squares for persons with several rows.
 
-use super::{Ols, OlsFit, check_instrument};
-use crate::{
-    Error, Person,
+use dplm::{
+    Design, Error, Person,
     formula::Model,
-    lattice::Design,
-    matrix::dot,
     privacy::NotPrivate,
     table::{Block, Cells, MISSING, ReadOptions, Source},
 };
+
+use super::{Ols, OlsFit, check_instrument};
+use crate::dot;
 
 /// Rows without a missing cell, and their persons.
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl PersonRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formula::Formula;
+    use dplm::formula::Formula;
 
     fn fitted(rows: &[(f64, f64, u32)], counts_once: bool) -> OlsFit {
         let lines: String = rows.iter().map(|(y, x, id)| format!("{y},{x},{id}\n")).collect();

@@ -5,7 +5,10 @@ use std::fmt;
 
 use faer::Mat;
 
-use crate::theory::student::{t_quantile, t_two_sided_p};
+use dplm::{
+    Error, ErrorKind, OtherError,
+    theory::student::{t_quantile, t_two_sided_p},
+};
 
 /// A column closer than this (as the sine of the angle) to the span of the columns before it counts
 /// as lying in it.
@@ -50,6 +53,12 @@ pub enum OlsError {
     },
 }
 
+impl From<OlsError> for Error {
+    fn from(error: OlsError) -> Error {
+        OtherError::new(ErrorKind::Fit, error).into()
+    }
+}
+
 /// Least squares over rows that arrive in blocks.
 ///
 /// Keeps the triangular factor R of `[X y]` and one block of rows. Each full block is stacked under
@@ -59,14 +68,14 @@ pub enum OlsError {
 ///
 /// # Examples
 /// ```
-/// use dplm::diagnose::Ols;
+/// use dplm_theory::clear::Ols;
 /// let mut ols = Ols::new(2).constant_column(0);
 /// ols.push(&[1.0, 0.0, 1.0, 1.0], &[1.0, 3.0])?;
 /// ols.push(&[1.0, 2.0, 1.0, 3.0], &[5.0, 7.5])?;
 /// let fit = ols.finish()?;
 /// assert!((fit.coefficients[1] - 2.15).abs() < 1e-14);
 /// assert_eq!(fit.degrees_of_freedom, 2);
-/// # Ok::<(), dplm::diagnose::OlsError>(())
+/// # Ok::<(), dplm_theory::clear::OlsError>(())
 /// ```
 #[derive(Clone)]
 pub struct Ols {

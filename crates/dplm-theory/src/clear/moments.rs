@@ -1,16 +1,15 @@
 //! Means and covariances of the terms of a model, from a table that is public itself.
 
-use faer::Mat;
-
-use crate::{
-    Error,
+use dplm::{
+    Design, Error,
     formula::Model,
-    lattice::{Design, Slot},
+    lattice::Slot,
     method::ConfigError,
     moments::{Moments, MomentsError},
     privacy::NotPrivate,
     table::{ReadOptions, Source},
 };
+use faer::Mat;
 
 /// Sums of products of the rows minus the first one: differences avoid cancellation.
 struct Sums {

@@ -1,25 +1,14 @@
-//! Results computed from the rows in the clear: a custodian may see them, but must not publish
-//! them.
+//! Encoded rows without noise: a custodian may see them, but must not publish them.
 //!
-//! Everything here is [`NotPrivate`] by type.
-
-mod ols;
-mod persons;
-mod moments;
-
-pub use moments::moments;
-pub use ols::{Ols, OlsError, OlsFit};
-pub use persons::least_squares_of_persons;
+//! Everything here is [`NotPrivate`] by type. Results that are computed from rows without noise,
+//! such as least squares, are in the crate `dplm-theory`.
 
 use crate::{
     Error,
     descend::Descent,
-    formula::Model,
-    lattice::{BLOCK_ROWS, CELL_SCALE_BITS, Design},
-    method::ConfigError,
+    lattice::{BLOCK_ROWS, CELL_SCALE_BITS},
     privacy::NotPrivate,
     rows::{Encoded, Rows},
-    table::{DataError, ReadOptions, Source},
 };
 
 /// Encoded rows, in the clear.
@@ -67,40 +56,5 @@ impl<'a> View<'a> {
         let rows = self.rows.clipped(descent.clip(), None)?;
         let clipped = rows.clipped_count(&lattice.theta(theta), lattice)?.into_inner();
         Ok(NotPrivate::new(clipped as f64 / rows.count() as f64))
-    }
-}
-
-/// Refuses models that are not least squares.
-fn check_instrument(model: &Model) -> Result<(), ConfigError> {
-    match model.endogenous() {
-        None => Ok(()),
-        Some(_) => Err(ConfigError::WithInstrument { what: "diagnosis" }),
-    }
-}
-
-/// Ordinary least squares on the cells as written, without rows with a missing cell, as `lm` does.
-///
-/// # Errors
-/// When the table cannot be read, or the columns do not determine the coefficients.
-pub fn least_squares(source: &Source, model: &Model, options: &ReadOptions<'_>) -> Result<NotPrivate<OlsFit>, Error> {
-    check_instrument(model)?;
-    let design = Design::new(model);
-    let mut ols = Ols::new(design.features());
-    if model.intercept() {
-        ols = ols.constant_column(0);
-    }
-    let mut failed = None;
-    source.for_each_block(design.columns(), options, &mut |block| {
-        let rows = (0..block.rows).filter_map(|row| design.row_as_written(&block, row));
-        let (x, y): (Vec<Vec<f64>>, Vec<f64>) = rows.unzip();
-        let x = x.concat();
-        if failed.is_none() {
-            failed = ols.push(&x, &y).err();
-        }
-        Ok::<(), DataError>(())
-    })?;
-    match failed {
-        Some(error) => Err(error.into()),
-        None => Ok(NotPrivate::new(ols.finish()?)),
     }
 }
