@@ -76,10 +76,11 @@ impl<S: Store> Engine<S> {
         self.given_up = true;
     }
 
-    /// The same units in a store of their own.
+    /// The same units in a store of their own, which nobody else has, so that it is given up where
+    /// it is re-encoded at last.
     fn of_store(&self, store: S, features: usize) -> Engine<S> {
         let rows = Engine::new(store, features, self.count);
-        Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, ..rows }
+        Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, given_up: true, ..rows }
     }
 
     /// How many units there are, which is not public of a group.
@@ -255,9 +256,9 @@ impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
         neighbours: Neighbours,
     ) -> Result<Sensitive, Error> {
         let sum = self.terms(Term::Number(number), (theta, lattice))?;
-        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, and
-        // a variance is at most a quarter; the mean of such numbers over a person's rows, cut, is
-        // one too.
+        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, a
+        // variance is at most a quarter, and an entropy at most one bit (`family::entropy`); the
+        // mean of such numbers over a person's rows, cut, is one too.
         Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&Number::UNIT.into())))
     }
 

@@ -75,6 +75,7 @@ mod kind {
     pub(super) const BEND: u8 = 16;
     pub(super) const OUTCOME: u8 = 17;
     pub(super) const VARIANCE: u8 = 18;
+    pub(super) const ENTROPY: u8 = 19;
 }
 
 /// A question taken apart.
@@ -116,6 +117,7 @@ impl<'a> Flat<'a> {
                     Term::Bend => (kind::BEND, Vec::new()),
                     Term::Number(Number::Outcome) => (kind::OUTCOME, Vec::new()),
                     Term::Number(Number::Variance) => (kind::VARIANCE, Vec::new()),
+                    Term::Number(Number::Entropy) => (kind::ENTROPY, Vec::new()),
                     Term::Square => (kind::SQUARE, Vec::new()),
                     Term::IsClipped => (kind::IS_CLIPPED, Vec::new()),
                 };
@@ -281,7 +283,7 @@ impl Question {
                 Some(see(&Ask::Sample { one_in }))
             }
             kind::SORTED => self.with_region(see),
-            kind::GRADIENT..=kind::IS_CLIPPED | kind::BEND..=kind::VARIANCE => self.with_term(see),
+            kind::GRADIENT..=kind::IS_CLIPPED | kind::BEND..=kind::ENTROPY => self.with_term(see),
             kind::SHRUNK..=kind::GRADIENTS => self.with_outer(see),
             kind::MOMENTS => Some(see(&Ask::Sum(Sum::Moments))),
             kind::TALLY_NORMS..=kind::TALLY_RESIDUALS => self.with_ladder(see),
@@ -308,7 +310,8 @@ impl Question {
             kind::BEND if self.of.rows_in_unit.is_some() || at.1.link() == Link::Identity => None,
             kind::BEND => see(Term::Bend),
             kind::OUTCOME => see(Term::Number(Number::Outcome)),
-            _ => see(Term::Number(Number::Variance)),
+            kind::VARIANCE => see(Term::Number(Number::Variance)),
+            _ => see(Term::Number(Number::Entropy)),
         }
     }
 
