@@ -255,7 +255,7 @@ pub(super) fn instrumented(stage: &FirstStage, level: f64) -> String {
     let FirstStage { regressor, instrument, statistic, p_value: p, excluded } = stage;
     let set = excluded.map_or(String::new(), |(from, to)| {
         let (from, to) = (significant(from), significant(to));
-        format!(" At {} % all values are possible but for those from {from} to {to}.", percent(level))
+        format!(" At {} % all values are possible except those from {from} to {to}.", percent(level))
     });
     format!(
         "First stage, that '{instrument}' does not move '{regressor}': chi-square {} on 1 degree of freedom, p-value {}. The interval is the \
@@ -315,7 +315,8 @@ fn quality(fit: &Fit) -> String {
         format!("{name}: {estimate} ({low} to {high})")
     };
     let spread = fit.residual_sd.iter().map(|one| with_ends("Residual standard error", one));
-    let explained = fit.r_squared.iter().map(|one| with_ends("R-squared", one));
+    let name = if fit.family() == Family::Binomial { "Pseudo R-squared (McFadden)" } else { "R-squared" };
+    let explained = fit.r_squared.iter().map(|one| with_ends(name, one));
     let known: Vec<String> = spread.chain(explained).collect();
     match why_no_quality(fit) {
         _ if !known.is_empty() => known.join("; ") + "\n",

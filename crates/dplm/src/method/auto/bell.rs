@@ -5,8 +5,8 @@ use faer::Mat;
 
 use crate::matrix::dot;
 
-/// The normal law is cut into so many slices, up to so many standard deviations on either side:
-/// with a smooth function the sum over them is the integral to a few parts in 10^6.
+/// The Gaussian distribution is cut into 20 slices on either side, each a quarter of a standard
+/// deviation wide: with a smooth function the sum over them is the integral to a few parts in 10^6.
 const SLICES: i32 = 20;
 const SLICE: f64 = 0.25;
 
