@@ -36,9 +36,10 @@ const BUILT_IN: [(&str, &str); 15] = [
 
 /// Grids that judge printed results. They take longer and have their own records, so they run only
 /// when named.
-const GRIDS: [(&str, &str); 7] = [
+const GRIDS: [(&str, &str); 8] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
+    ("honest-logit", include_str!("../definitions/honest-logit.toml")),
     ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
     ("audit-methods", include_str!("../definitions/audit-methods.toml")),

@@ -187,4 +187,5 @@ pub(super) enum Measure {
     Printed,
     Length,
     Rmse,
+    Misfit,
 }
