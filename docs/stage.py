@@ -1,5 +1,5 @@
 """Copies the documents, and the pictures and records that they link to, into a folder that MkDocs
-builds the site of.
+builds the site of, and makes the pages of the reference there.
 
 Documents link to each other as they lie in the repository, so the copy has the same folders. A
 folder has no page, nor have the tables of records, which are documents elsewhere: a link to one
@@ -11,6 +11,8 @@ import re
 import shutil
 import sys
 from pathlib import Path
+
+import reference
 
 #: The folders whose documents are pages.
 STAGED = [Path(), Path("docs")]
@@ -46,6 +48,8 @@ def main(out: Path) -> None:
         document = found.relative_to(root)
         name = Path("index.md") if document == Path("README.md") else document
         (out / name).write_text(staged(document, root, out), encoding="utf-8")
+    for name in reference.PAGES:
+        (out / "docs" / f"{name}.md").write_text(reference.page(name), encoding="utf-8")
     shutil.copy(root / "docs" / "site.css", out)
 
 

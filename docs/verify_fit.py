@@ -3,9 +3,10 @@
 
 Everything but the noise itself can be recomputed from the document: that the releases add up to
 rho, that each got noise as large as its sensitivity and its price demand, that epsilon and the
-chance of a right guess follow from rho, and that the descent went where its released gradients
-pointed (of `dpgd`: other methods descend in coordinates of their own). Sensitivities are taken
-from the document: PRIVACY.md says where each is argued.
+chance of a right guess follow from rho, that intervals are told of the noise that was added, and
+that the descent went where its released gradients pointed (where a method descends in coordinates
+of its own: where one and the same map of them points). Sensitivities are taken from the document:
+PRIVACY.md says where each is argued.
 """
 
 import json
@@ -98,14 +99,61 @@ def guarantee_problems(guarantee, promise):
     yield from epsilon_problems(guarantee, promise)
 
 
+def solved(matrix, rows):
+    """X with matrix X = rows, by elimination; None if there is no such X, or no one X."""
+    size = len(matrix)
+    work = [left + right for left, right in zip(matrix, rows)]
+    for at in range(size):
+        pivot = max(range(at, size), key=lambda row: abs(work[row][at]))
+        work[at], work[pivot] = work[pivot], work[at]
+        if abs(work[at][at]) < 1e-12 * max(abs(row[place]) for place, row in enumerate(matrix)):
+            return None
+        work[at] = [value / work[at][at] for value in work[at]]
+        for row in range(size):
+            if row != at:
+                work[row] = [value - work[row][at] * own for value, own in zip(work[row], work[at])]
+    return [row[size:] for row in work]
+
+
+def products(one, other):
+    """one' other, for two lists of rows."""
+    return [[sum(a[i] * b[j] for a, b in zip(one, other)) for j in range(len(other[0]))] for i in range(len(one[0]))]
+
+
+def steps_of(run, has_own_coordinates):
+    """What each step should have been, by its gradient; None if the steps are too few to say."""
+    gradients = run["gradient"]
+    if not has_own_coordinates:
+        return [[-run["step_size"] * part for part in gradient] for gradient in gradients]
+    if not gradients or len(gradients) < 2 * len(gradients[0]):
+        return None
+    made = [[a - b for a, b in zip(after, before)] for before, after in zip(run["theta"], run["theta"][1:])]
+    # The one map that explains the steps best, by least squares.
+    by = solved(products(gradients, gradients), products(gradients, made))
+    return by and [[sum(part * row[j] for part, row in zip(gradient, by)) for j in range(len(by))] for gradient in gradients]
+
+
 def descent_problems(fit):
-    """Each released point is the one before, less the step size times the released gradient."""
+    """Each released point is the one before, moved as the released gradient says."""
     for run in fit.get("trajectories", []):
-        for before, gradient, after in zip(run["theta"], run["gradient"], run["theta"][1:]):
-            moved = (b - run["step_size"] * g for b, g in zip(before, gradient))
-            if any(abs(m - a) > LATTICE * max(1, abs(a)) for m, a in zip(moved, after)):
+        steps = steps_of(run, fit["method"]["name"] != "dpgd") or []
+        for before, step, after in zip(run["theta"], steps, run["theta"][1:]):
+            if any(abs(b + s - a) > LATTICE * max(1, abs(a)) for b, s, a in zip(before, step, after)):
                 yield "a step of the descent is not the one its gradient says"
                 return
+
+
+def spread_problems(document):
+    """The noise of the mean gradient, of which intervals are made, is that of the last steps."""
+    runs, guarantee = document["fit"].get("trajectories", []), document["guarantee"]
+    noises = [release["noise"] for release in guarantee["releases"] if release["what"].startswith("clipped gradients")]
+    if len(runs) != 1 or len(noises) != 1 or len(noises[0]) != 1 or not document["method"].get("clip"):
+        return
+    noise = noises[0][0]
+    moved = (1 if guarantee["neighbours"] == "zero-out" else 2) * document["method"]["clip"] / document["units"]["count"]
+    spread = int(noise["sigma"]) / math.sqrt(int(noise["sensitivity_sq"])) * moved
+    if abs(spread / runs[0]["noise_sd"] - 1) > 1e-3:
+        yield f"the noise of a mean gradient is stated as {runs[0]['noise_sd']} and is {spread}"
 
 
 def problems(document):
@@ -118,8 +166,9 @@ def problems(document):
     for key, part in document.items():
         if key == "guarantee":
             yield from guarantee_problems(part, part.get("promise") or document["promise"])
-        elif key == "fit" and part["method"]["name"] == "dpgd":
+        elif key == "fit" and isinstance(part, dict) and part["method"]["name"] in ("dpgd", "auto"):
             yield from descent_problems(part)
+            yield from spread_problems(document)
         yield from problems(part)
 
 

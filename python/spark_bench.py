@@ -2,10 +2,13 @@
 
     python python/spark_bench.py ROWS FOLDER [PART...]
 
-Makes a table of twenty independent columns once, as Parquet in FOLDER, keeps it in the memory of a cluster of two executors on this machine, and fits it in several
-ways, the parts: `spark` (`dplm.spark.lm`), `persons` (the same by person, three rows each on average), `dpgd` (200 steps of the paper's method there, at its clip), `process` (`dplm.lm` on the files in one process), `mllib` (Spark's own
-linear regression), and `steps` (gradient steps as they are usually written in PySpark). What was measured is in FOLDER/record.json at once, and a
-part that is there is not measured again; FOLDER/record.md has all of it as a table.
+Makes a table of twenty independent columns once, as Parquet in FOLDER, keeps it in the memory of a
+cluster of two executors on this machine, and fits it in several ways, the parts: `spark`
+(`dplm.spark.lm`), `persons` (the same by person, three rows each on average), `dpgd` (200 steps of
+the paper's method there, at its clip), `process` (`dplm.lm` on the files in one process), `mllib`
+(Spark's own linear regression), and `steps` (gradient steps as they are usually written in
+PySpark). What was measured is in FOLDER/record.json at once, and a part that is there is not
+measured again; FOLDER/record.md has all of it as a table.
 """
 
 from __future__ import annotations
@@ -152,7 +155,11 @@ class Bench:
         return {"seconds": seconds(lambda: regression.fit(assembler.transform(frame)))}
 
     def part_steps(self) -> dict[str, Any]:
-        """Plain gradient descent: rows as NumPy arrays in the executors' memory, a sum of gradients for each step; a few are timed, for a hundred."""
+        """Plain gradient descent, with a sum of gradients for each step.
+
+        Rows are NumPy arrays in the executors' memory. A few steps are timed, to state the time of
+        a hundred.
+        """
         steps = 10 if self.rows <= 5_000_000 else 3
 
         def arrays(rows: Iterator[Any]) -> Iterator[np.ndarray]:

@@ -3,7 +3,7 @@
 use dplm::{
     formula::{Column, Kind, Model},
     lattice::Design,
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -20,17 +20,17 @@ fn design(features: usize, response: Kind) -> Design {
 }
 
 /// The paper's generative setting: standard Gaussian cells, coefficients of length 1, unit error.
-pub fn isotropic(rows: usize, features: usize) -> MemoryRows {
+pub fn isotropic(rows: usize, features: usize) -> Encoded {
     made(rows, features, Kind::Standard, Cells::Numbers)
 }
 
 /// The same with a response of two levels: whether that of the setting is above 0.
-pub fn binary(rows: usize, features: usize) -> MemoryRows {
+pub fn binary(rows: usize, features: usize) -> Encoded {
     let kind = Kind::Levels(vec!["no".into(), "yes".into()]);
     made(rows, features, kind, |y| Cells::Levels(y.into_iter().map(|y| u32::from(y > 0.0)).collect()))
 }
 
-fn made(rows: usize, features: usize, response: Kind, write: impl Fn(Vec<f64>) -> Cells) -> MemoryRows {
+fn made(rows: usize, features: usize, response: Kind, write: impl Fn(Vec<f64>) -> Cells) -> Encoded {
     let design = design(features, response);
     let mut builder = MemoryBuilder::new(&design);
     let mut rng = ChaCha20Rng::seed_from_u64(1);

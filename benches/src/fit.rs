@@ -7,7 +7,7 @@ use dplm::{
     Progress,
     descend::Descent,
     privacy::{Budget, Neighbours, Rho, noise::FixedSeed},
-    rows::{Forecast, MemoryRows, Rows},
+    rows::{Encoded, ExpectedSteps, Rows},
 };
 use serde_json::json;
 
@@ -49,8 +49,8 @@ fn against_peers_at(record: &mut Record, count: usize, features: usize) {
             let plan = case.plan(&rows);
             let setup = ask(json!({"do": "clip", "gamma": case.gamma()}));
             let shared = RefCell::new(&mut rows);
-            let ours = |run: fn(Case, &Descent, &mut MemoryRows) -> Seconds| {
-                let rows: &mut MemoryRows = &mut shared.borrow_mut();
+            let ours = |run: fn(Case, &Descent, &mut Encoded) -> Seconds| {
+                let rows: &mut Encoded = &mut shared.borrow_mut();
                 pool.install(|| run(case, &plan, rows))
             };
             let rounds = if record.quick { 3 } else { 5 };
@@ -112,8 +112,8 @@ pub fn wide(record: &mut Record) {
         peer.borrow_mut().time(&json!({"do": "data", "rows": count, "features": features}));
         let setup = peer.borrow_mut().time(&json!({"do": "clip", "gamma": case.gamma()}));
         let rows = RefCell::new(rows);
-        let ours = |run: fn(Case, &Descent, &mut MemoryRows) -> Seconds| {
-            let rows: &mut MemoryRows = &mut rows.borrow_mut();
+        let ours = |run: fn(Case, &Descent, &mut Encoded) -> Seconds| {
+            let rows: &mut Encoded = &mut rows.borrow_mut();
             pool.install(|| run(case, &plan, rows))
         };
         let step = || peer.borrow_mut().time(&json!({"do": "step"}));
@@ -153,27 +153,27 @@ impl Case {
         self.multiple * (self.features as f64).sqrt()
     }
 
-    fn plan(self, rows: &MemoryRows) -> Descent {
+    fn plan(self, rows: &Encoded) -> Descent {
         Descent::plan(rows.count(), self.features, self.gamma(), self.steps, STEP_SIZE, Neighbours::ReplaceOne, RHO)
             .expect("the benchmark's plan")
     }
 
     /// Another clip, so that nothing is left of the last fit.
-    fn forget(self, plan: &Descent, rows: &mut MemoryRows) {
+    fn forget(self, plan: &Descent, rows: &mut Encoded) {
         rows.clipped(plan.lattice().clip(1.01 * self.gamma()), None).expect("rows in memory");
     }
 
     /// A full pass; no steps are forecast, so nothing is screened.
-    fn pass(self, plan: &Descent, rows: &mut MemoryRows) -> Seconds {
+    fn pass(self, plan: &Descent, rows: &mut Encoded) -> Seconds {
         self.forget(plan, rows);
-        let forecast = Forecast { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 };
+        let forecast = ExpectedSteps { steps: 0, step_size: STEP_SIZE, noise_sd: 1.0 };
         let mut rows = rows.clipped(plan.clip(), Some(forecast)).expect("rows in memory");
         let theta = plan.lattice().theta(&vec![0.1; self.features]);
         Seconds::of(|| _ = black_box(rows.negative_gradient_sum(&theta, plan.lattice(), Neighbours::ReplaceOne)))
     }
 
     /// The whole descent, from rows of which nothing is known.
-    fn fit(self, plan: &Descent, rows: &mut MemoryRows) -> Seconds {
+    fn fit(self, plan: &Descent, rows: &mut Encoded) -> Seconds {
         self.forget(plan, rows);
         let mut budget = Budget::new(Rho::checked_from_f64(RHO).expect("a budget"));
         let spend = budget.spend_rest("gradients").expect("the whole budget");

@@ -1,15 +1,16 @@
 //! Rows on a GPU: a step against a plain read of the same bytes and against PyTorch, and whole fits
 //! against the processor.
 
-use std::{cell::RefCell, hint::black_box, sync::Arc};
+use std::{cell::RefCell, hint::black_box};
 
 use dplm::{
     Progress,
     descend::Descent,
     lattice::{ClippedOuter, Lattice},
     privacy::{Budget, Neighbours, Rho},
-    rows::{Card, ClippedRows, DeviceRows, Encoded, MemoryRows, Rows},
+    rows::{ClippedRows, Encoded, MemoryBuilder, Rows},
 };
+use dplm_gpu::Gpu;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use serde_json::json;
 
@@ -26,7 +27,7 @@ const STEPS: u32 = 200;
 
 /// Measures steps at several widths, other questions, and fits of more and more rows.
 pub fn measure(record: &mut Record) {
-    let card = match Card::open() {
+    let card = match Gpu::open() {
         Ok(card) => card,
         Err(error) => return println!("\nGPU\n  not measured: {error}"),
     };
@@ -37,7 +38,7 @@ pub fn measure(record: &mut Record) {
     let mut peer = (!record.quick).then(|| Peer::start(1));
     for features in [3, 5, 7, 10, 14, 20, 30, 50, 75, 100, 150, 200, 300, 500, 700, 800, 1000] {
         let rows = isotropic(bytes / 4 / (features + 2), features);
-        widths(record, &mut on(&card, rows), peer.as_mut());
+        widths(record, (&card, &mut on(&card, rows)), peer.as_mut());
     }
     drop(peer);
     let most = if record.quick { 1_000_000 } else { 100_000_000 };
@@ -49,14 +50,11 @@ pub fn measure(record: &mut Record) {
     }
 }
 
-fn on(card: &Arc<Card>, rows: MemoryRows) -> DeviceRows {
-    match Encoded::Memory(rows).on_card(card).expect("rows that fit") {
-        Encoded::Device(rows) => rows,
-        _ => unreachable!("rows that were brought there"),
-    }
+fn on(card: &Gpu, rows: Encoded) -> Encoded {
+    rows.moved_to(card).expect("rows that fit")
 }
 
-fn widths(record: &mut Record, rows: &mut DeviceRows, mut peer: Option<&mut Peer>) {
+fn widths(record: &mut Record, (card, rows): (&Gpu, &mut Encoded), mut peer: Option<&mut Peer>) {
     let (features, rounds) = (rows.features(), 15);
     let gamma = 5.0 * (features as f64).sqrt();
     let at = [("p", features as f64)];
@@ -66,12 +64,14 @@ fn widths(record: &mut Record, rows: &mut DeviceRows, mut peer: Option<&mut Peer
         let clip = lattice.clip(gamma);
         rows.clipped(clip, None).expect("rows on the card");
         let theta = lattice.theta(&vec![0.1; features]);
-        let asked = RefCell::new(&mut *rows);
-        let bytes = asked.borrow().read_all().expect("rows on the card").into_inner() as f64;
+        let (rows_here, asked) = (rows.count(), RefCell::new(&mut *rows));
+        // As many bytes as the rows take, their bounds left out.
+        let cells = MemoryBuilder::bytes_for(rows_here, features) as usize / (features + 2) * (features + 1);
+        let bytes = card.read_all(cells).expect("room on the card") as f64;
         let [read, step] = interleaved(
             rounds,
             [
-                Box::new(|| Seconds::of(|| drop(black_box(asked.borrow().read_all())))),
+                Box::new(|| Seconds::of(|| drop(black_box(card.read_all(cells))))),
                 Box::new(|| {
                     Seconds::of(|| {
                         let mut rows = asked.borrow_mut();
@@ -110,7 +110,7 @@ fn torch(record: &mut Record, peer: &mut Peer, (count, features): (u64, usize), 
 }
 
 /// What other questions take.
-fn questions(record: &mut Record, rows: &mut DeviceRows) {
+fn questions(record: &mut Record, rows: &mut Encoded) {
     let features = rows.features();
     if ![10, 50, 100, 500].contains(&features) {
         return;
@@ -145,7 +145,7 @@ fn questions(record: &mut Record, rows: &mut DeviceRows) {
 }
 
 /// A descent of 200 steps, bounds included, on the card and on all threads.
-fn fits(record: &mut Record, card: &Arc<Card>, count: usize, features: usize) {
+fn fits(record: &mut Record, card: &Gpu, count: usize, features: usize) {
     let at = [("n", count as f64), ("p", features as f64)];
     let mut here = isotropic(count, features);
     let seconds = |rows: &mut dyn Rows| Seconds::of(|| descend(rows)).wall;

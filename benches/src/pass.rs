@@ -5,7 +5,7 @@ use std::{cell::RefCell, hint::black_box, sync::Mutex};
 use dplm::{
     lattice::{Clip, ClippedOuter, Kernel, Lattice, Link, Theta},
     privacy::Neighbours,
-    rows::{ClippedRows, Encoded, MemoryRows, Persons, Rows, Together},
+    rows::{ClippedRows, Encoded, Persons, Rows, Together},
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -22,7 +22,7 @@ use crate::{
 const NEIGHBOURS: Neighbours = Neighbours::ReplaceOne;
 
 /// A full pass for a gradient.
-fn gradients(rows: &mut MemoryRows, clip: Clip, (theta, lattice): (&Theta, &Lattice)) {
+fn gradients(rows: &mut Encoded, clip: Clip, (theta, lattice): (&Theta, &Lattice)) {
     let mut rows = rows.clipped(clip, None).expect("rows in memory");
     _ = black_box(rows.negative_gradient_sum(theta, lattice, NEIGHBOURS));
 }
@@ -56,11 +56,11 @@ pub fn logistic(record: &mut Record) {
             rounds,
             [
                 Box::new(|| {
-                    let rows: &MemoryRows = &rows.borrow();
+                    let rows: &Encoded = &rows.borrow();
                     pool.install(|| Seconds::of(|| _ = black_box(read_all(rows))))
                 }) as Timed<'_>,
                 Box::new(|| {
-                    let rows: &mut MemoryRows = &mut rows.borrow_mut();
+                    let rows: &mut Encoded = &mut rows.borrow_mut();
                     pool.install(|| Seconds::of(|| gradients(rows, lattice.clip(gamma), (theta, lattice))))
                 }),
             ],
@@ -91,10 +91,8 @@ pub fn persons(record: &mut Record) {
     let whose: Vec<u32> = (0..).flat_map(|person: u32| (0..1 + person % 9).map(move |_| person)).take(count).collect();
     let mut persons = Persons::new();
     persons.push(&whose).expect("few enough");
-    let grouped = Encoded::Memory(isotropic(count, features))
-        .by_person(&persons, 9, Together::default())
-        .expect("rows in memory");
-    let Encoded::Memory(mut of_persons) = grouped else { unreachable!("rows in memory stay there") };
+    let of_persons = isotropic(count, features).by_person(&persons, 9, Together::default());
+    let mut of_persons = of_persons.expect("rows in memory");
     let gamma = 5.0 * (features as f64).sqrt();
     let lattice = &Lattice::plan(count as u64, features, gamma, 1.0).expect("the benchmark's plan");
     let theta = &lattice.theta(&vec![0.1; features]);
@@ -112,7 +110,7 @@ pub fn persons(record: &mut Record) {
     record.add(Measure::new("Pass", what, &at, share, Unit::Ratio).with(target));
 }
 
-fn shares_of_read(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
+fn shares_of_read(record: &mut Record, rows: &mut Encoded, rounds: usize) {
     let features = rows.features();
     let gamma = 5.0 * (features as f64).sqrt();
     let lattice = Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan");
@@ -141,20 +139,20 @@ fn shares_of_read(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
 }
 
 /// What other questions cost, in full passes, one thread.
-fn questions(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
+fn questions(record: &mut Record, rows: &mut Encoded, rounds: usize) {
     let features = rows.features();
     let gamma = 2.0 * (features as f64).sqrt();
     let lattice = Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan");
     let clips = [lattice.clip(2.1 * gamma), lattice.clip(gamma)];
     let theta = &lattice.theta(&vec![0.1; features]);
-    fn under(rows: &mut MemoryRows, clip: Clip) -> Box<dyn ClippedRows + '_> {
+    fn under(rows: &mut Encoded, clip: Clip) -> Box<dyn ClippedRows + '_> {
         rows.clipped(clip, None).expect("rows in memory")
     }
     let unclipped = ClippedOuter::Unclipped { theta, theta_unit: lattice.theta_unit(), radius: 1 << 17 };
     let pool = &threads(1);
     let rows = &RefCell::new(rows);
-    let asked = |question: &(dyn Fn(&mut MemoryRows) + Sync)| {
-        let rows: &mut MemoryRows = &mut rows.borrow_mut();
+    let asked = |question: &(dyn Fn(&mut Encoded) + Sync)| {
+        let rows: &mut Encoded = &mut rows.borrow_mut();
         pool.install(|| Seconds::of(|| question(rows)))
     };
     let [pass, moments, bounds, outer, square, count] = interleaved(
@@ -178,7 +176,7 @@ fn questions(record: &mut Record, rows: &mut MemoryRows, rounds: usize) {
     }
 }
 
-fn moments_on(record: &mut Record, rows: &MemoryRows, used: usize) {
+fn moments_on(record: &mut Record, rows: &Encoded, used: usize) {
     let (features, pool) = (rows.features(), &threads(used));
     let peer = RefCell::new(Peer::start(used));
     peer.borrow_mut().time(&json!({"do": "data", "rows": rows.count(), "features": features}));
@@ -199,7 +197,7 @@ fn moments_on(record: &mut Record, rows: &MemoryRows, used: usize) {
 }
 
 /// Reads every byte once and does next to nothing with it.
-fn read_all(rows: &MemoryRows) -> u32 {
+fn read_all(rows: &Encoded) -> u32 {
     let read = |cells: &&[f32]| {
         let mut sums = [0u32; 64];
         for cells in cells.as_chunks::<64>().0 {

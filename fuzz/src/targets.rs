@@ -16,14 +16,16 @@ use std::{
 };
 
 use dplm::{
-    Charge, Dataset, Design, Fit, Person, Reading,
+    Charge, Dataset, Design, Fit, FitRequest, Person, Reading,
     formula::{By, Column, Formula, template},
     lattice::{ClippedOuter, Ladder, Lattice, Outer},
+    options::Choice,
     privacy::{Neighbours, Rho},
-    report::to_json,
-    rows::{Answering, BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, pack, sealed},
+    report::{SavedGuarantee, Table, TableForm, TableOptions, to_json},
+    rows::{Encoded, ExpectedSteps, Rows},
     table::{Block, Cells, ReadOptions, Source},
 };
+use dplm_cluster::{Answering, BlockId, Executor, Packer, RemoteError, answer, open, pack, sealed};
 use dplm_ledger::Ledger;
 
 /// A cell that no message may hold; the tables of the corpus are full of it.
@@ -33,13 +35,14 @@ pub const MARKER: &str = "987654";
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const ALL: [Target; 10] = [
+pub const ALL: [Target; 11] = [
     ("csv", csv),
     ("tsv", tsv),
     ("parquet", parquet),
     ("arrow", arrow),
     ("model", model),
     ("formula", formula),
+    ("request", request),
     ("ledger", ledger),
     ("locality", locality),
     ("fit", fit),
@@ -91,6 +94,18 @@ pub fn formula(data: &[u8]) {
     }
 }
 
+/// What is asked of a fit, as a saved fit holds it: a formula, a family, groups, persons, weights, a
+/// budget and all other options. What makes sense is written as it was read.
+pub fn request(data: &[u8]) {
+    let Ok(request) = serde_json::from_slice::<FitRequest>(data) else { return };
+    match request.check() {
+        Ok(checked) => drop(checked),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    let text = serde_json::to_string(&request).expect("plain data serialise");
+    assert!(serde_json::from_str::<FitRequest>(&text).is_ok_and(|again| again == request), "{text}");
+}
+
 /// A ledger, with a rollback journal beside it where the first byte is odd.
 pub fn ledger(data: &[u8]) {
     let Some((&kind, data)) = data.split_first() else { return };
@@ -107,10 +122,19 @@ pub fn ledger(data: &[u8]) {
 /// A saved fit: one that loads answers whatever may be asked of it, and is written as it was read.
 pub fn fit(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    side_by_side(text);
     let Ok(fit) = Fit::from_json(text) else { return };
     // What nothing can be said of is refused or left blank.
     let _ = (fit.to_string(), fit.covariance(), fit.predictor(), fit.intervals(0.9));
     assert!(Fit::from_json(&to_json(&fit)).is_ok_and(|again| again == fit), "a fit that does not read back");
+}
+
+/// Every form of a table of the results in a document, whatever they are, and their guarantee.
+fn side_by_side(text: &str) {
+    let _ = SavedGuarantee::from_json(text).map(|saved| saved.guarantee);
+    let options = TableOptions { stars: true, ..TableOptions::default() };
+    let Ok(table) = Table::of(&[text, text], &options) else { return };
+    assert!(TableForm::ALL.iter().all(|&form| !table.to_bytes(form).is_empty()));
 }
 
 /// Bytes that travel between machines: the first byte says which, and each three that follow change
@@ -133,8 +157,8 @@ pub fn remote(data: &[u8]) {
     let _ = answer(&bytes, &known[1]);
     // A question to persons, whatever the block.
     let _ = known.last_chunk().map(|[question, _]| answer(&bytes, question));
-    let _ = RemoteRows::open_groups(Arc::new(Travel::answering(bytes.clone())), 3, 2, Some(3), None);
-    let _ = RemoteRows::open(Arc::new(Travel::answering(bytes)), 3, None);
+    let _ = dplm_cluster::open_groups(Arc::new(Travel::answering(bytes.clone())), 3, 2, Some(3), None);
+    let _ = open(Arc::new(Travel::answering(bytes)), 3, None, None);
 }
 
 thread_local! {
@@ -180,7 +204,7 @@ impl Travel {
         };
         source.for_each_block(design.columns(), &ReadOptions::default(), each).expect("a table");
         let (block, travel) = (travel.block.clone(), Arc::new(travel));
-        let mut rows = RemoteRows::open(travel.clone(), 3, None).expect("a sound block");
+        let mut rows = open(travel.clone(), 3, None, None).expect("a sound block");
         ask_everything(&mut rows);
         let kept = travel.kept.lock().expect("no panic").clone();
         // New bytes come last: inputs of the corpus say by number which they change.
@@ -201,14 +225,14 @@ impl Travel {
         source.for_each_block(&columns, &ReadOptions::default(), each).expect("a table");
         let blocks: Vec<Vec<u8>> = packer.finish().into_iter().map(|block| block.bytes).collect();
         let travel = Arc::new(Travel { block: blocks[0].clone(), ..Travel::default() });
-        let mut rows = RemoteRows::open_persons(travel.clone(), 3, 3, None).expect("a sound block");
+        let mut rows = open(travel.clone(), 3, Some(3), None).expect("a sound block");
         ask_everything(&mut rows);
         let kept = travel.kept.lock().expect("no panic").clone();
         blocks.into_iter().chain(kept).collect()
     }
 }
 
-fn ask_everything(rows: &mut RemoteRows) {
+fn ask_everything(rows: &mut Encoded) {
     let (relation, matrix) = (Neighbours::ReplaceOne, Outer::Shrunk { radius: 1 << 13 });
     let lattice = Lattice::plan(90, 3, 2.0, 1.0).expect("few rows");
     let (theta, theta_unit) = (&lattice.theta(&[0.1; 3]), lattice.theta_unit());
@@ -239,7 +263,7 @@ fn ask_everything(rows: &mut RemoteRows) {
     clipped.clipped_count(theta, &lattice).expect("sound");
     drop(clipped);
     rows.moments().expect("sound");
-    let forecast = Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 };
+    let forecast = ExpectedSteps { steps: 1000, step_size: 0.25, noise_sd: 0.01 };
     let mut rows = rows.clipped(clip, Some(forecast)).expect("sound");
     rows.negative_gradient_sum(theta, &lattice, relation).expect("sound");
 }

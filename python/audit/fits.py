@@ -65,8 +65,9 @@ def document(table: pd.DataFrame, options: dict) -> dict:
 
 
 def estimate(fit: dict) -> float:
-    """The last coefficient."""
-    return fit["coefficients"][-1]["estimate"]
+    """The last coefficient; without one, the number of usable rows."""
+    known = [one["estimate"] for one in fit["coefficients"] if one["estimate"] is not None]
+    return known[-1] if known else (fit["rows_used"] or {"estimate": 0.0})["estimate"]
 
 
 def _some(task: tuple[pd.DataFrame, dict, int]) -> list[float]:

@@ -33,9 +33,10 @@ def _up(rho: float) -> float:
 def dp_event(guarantee: Mapping[str, Any], promise: Mapping[str, Any]) -> Any:
     """The releases of a fit as an event of Google's dp-accounting, which must be installed.
 
-    A Gaussian release of rho has noise of 1 / sqrt(2 rho) times what neighbours of the fit's own relation can move. Give the event to an
-    accountant of the relation that it takes when none is named: told of REPLACE_ONE, some accountants double the distance once more.
-    A test may fail to protect, and no event has a delta of its own to say so: such a fit is refused.
+    A Gaussian release of rho has noise of 1 / sqrt(2 rho) times what neighbours of the fit's own
+    relation can move. Give the event to an accountant of the relation that it takes when none is
+    named: told of REPLACE_ONE, some accountants double the distance once more. A test may fail to
+    protect, and no event has a delta of its own to say so: such a fit is refused.
     """
     import dp_accounting
 
@@ -52,7 +53,10 @@ def dp_event(guarantee: Mapping[str, Any], promise: Mapping[str, Any]) -> Any:
 
 
 def opendp(guarantee: Mapping[str, Any], promise: Mapping[str, Any]) -> dict[str, Any]:
-    """What OpenDP would say of the fit as one measurement: its metric, its measure, and the privacy map at one change."""
+    """What OpenDP would state of the fit as one measurement.
+
+    Its metric, its measure, and the privacy map at one change.
+    """
     _check_holds(promise)
     neighbours, unit, rho = promise["neighbours"], promise["unit"], _up(guarantee["rho"])
     tested = promise["conversion"] == "tested"

@@ -1,4 +1,7 @@
-"""Results as pandas objects, whatever the data came as. Pandas is imported when the first result is asked for."""
+"""Results as pandas objects, whatever kind of table the data were.
+
+Pandas is imported when the first result is asked for.
+"""
 
 from __future__ import annotations
 

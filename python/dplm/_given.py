@@ -1,7 +1,8 @@
 """What a call is given, checked by its type before anything is done with it.
 
-A column of a table that is handed over by mistake, as a formula or an option, holds cells: no sentence quotes it, and no exception of Python or
-of another library, which would, comes of it. So sentences name the argument and what it must be.
+A column of a table that is handed over by mistake, as a formula or an option, holds cells: no
+sentence quotes it, and no exception of Python or of another library, which would, comes of it. So
+sentences name the argument and what it must be.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def check(**given: Any) -> None:
 
 
 def text(name: str, given: str) -> None:
-    """Refuses what is no text, of an argument whose name is that of an option of another meaning."""
+    """Refuses what is not text, of an argument that shares its name with another option."""
     if not isinstance(given, str):
         raise RequestError(f"{name} must be a text, not {type(given).__name__}")
 
@@ -70,7 +71,10 @@ def texts(name: str, given: Sequence[str]) -> list[str]:
 
 
 def unquoted(name: str, given: Sequence[str], ask: Callable[[], _T]) -> _T:
-    """What `ask` gives. A refusal does not quote one of several texts, which may be a column of a table by mistake."""
+    """What `ask` returns.
+
+    A refusal does not quote one of several texts, which may be a column of a table by mistake.
+    """
     try:
         return ask()
     except RequestError as refusal:

@@ -59,7 +59,10 @@ class GroupedFit(Released["_native.GroupedFit"]):
 
     @property
     def sizes(self) -> pd.DataFrame:
-        """How many rows, or persons, each group has (`count`), and the standard deviation of the noise in that (`noise_sd`; 0 where it is public)."""
+        """How many rows, or persons, each group has (`count`).
+
+        `noise_sd` is the standard deviation of the noise in that number; 0 where it is public.
+        """
         import pandas as pd
 
         groups = self._facts["groups"]
@@ -99,7 +102,10 @@ class GroupedFit(Released["_native.GroupedFit"]):
         return pd.concat(ends, names=[self.by, "coefficient"])
 
     def equality(self) -> pd.DataFrame:
-        """Whether each coefficient is the same in all groups, and last whether all together are: Wald's chi-square test."""
+        """Wald's chi-square tests of whether groups have the same coefficients.
+
+        A row for each coefficient, and the last row for all of them together.
+        """
         import pandas as pd
 
         tests = self._facts["equality"]
@@ -115,6 +121,9 @@ class GroupedFit(Released["_native.GroupedFit"]):
     def summary(self) -> str:
         """The summary of the command line."""
         return self._native.summary()
+
+    def _repr_html_(self) -> str:
+        return _native.table([self.to_json()], "html", None, [], False, False).decode()
 
     def __repr__(self) -> str:
         marked = f"; {SIMULATED}" if self.pretended else ""

@@ -22,7 +22,10 @@ Row = tuple[str, list[float], float]
 
 
 def rows(native: _native.Fit, hypothesis: Any) -> list[Row]:
-    """The equations of a hypothesis: text, texts, a matrix of weights, or such a matrix and the values."""
+    """The equations of a hypothesis.
+
+    It is given as text, texts, a matrix of weights, or such a matrix and the values.
+    """
     if isinstance(hypothesis, str):
         return native.hypothesis(hypothesis)
     if isinstance(hypothesis, Sequence) and hypothesis and all(isinstance(one, str) for one in hypothesis):
@@ -43,11 +46,13 @@ def rows(native: _native.Fit, hypothesis: Any) -> list[Row]:
 
 
 class TTest:
-    """Equations, each tested by itself. As an array, `effect` has what the left side of each is estimated to come to.
+    """Equations, each tested by itself.
 
-    `sd` is its standard error, `tvalue` (or `statistic`) its distance from the value tested over that, and `df_denom` the
-    degrees of freedom with which the standard error is known. An interval excludes the value tested exactly where `pvalue` is
-    below alpha.
+    As an array, `effect` has the estimate of the left side of each.
+
+    `sd` is its standard error, `tvalue` (or `statistic`) its distance from the value tested over
+    that, and `df_denom` the degrees of freedom with which the standard error is known. An interval
+    excludes the value tested exactly where `pvalue` is below alpha.
     """
 
     def __init__(self, native: _native.Fit, equations: list[Row], level: float) -> None:
@@ -78,7 +83,10 @@ class TTest:
         return np.array([value for _, _, value in self._equations])
 
     def conf_int(self, alpha: float | None = None, *, level: float | None = None) -> NDArray[np.float64]:
-        """The ends of the interval for each left side: a row for each equation, at the level of the fit unless another is asked for."""
+        """The ends of the interval for each left side: a row for each equation.
+
+        They are at the level of the fit unless another is asked for.
+        """
         import numpy as np
 
         found = self._native.t_test(self._equations, coverage(alpha, level, self._level))
@@ -112,9 +120,13 @@ class TTest:
 
 
 class WaldTest:
-    """Equations tested all at once: `statistic`, `pvalue`, `df_num`, `df_denom` and `distribution` (`"chi2"`, or `"F"` with the paper's intervals).
+    """Equations tested all at once.
 
-    Not numbers where the budget cannot tell one of them. The test keeps its level however weak the curvature is: docs/intervals.md says how.
+    The results are `statistic`, `pvalue`, `df_num`, `df_denom` and `distribution` (`"chi2"`, or
+    `"F"` with the paper's intervals).
+
+    Not numbers where the budget cannot tell one of them. The test keeps its level however weak the
+    curvature is: docs/intervals.md says how.
     """
 
     def __init__(self, native: _native.Fit, equations: list[Row]) -> None:

@@ -28,7 +28,10 @@ class RowsElsewhere(abc.ABC):
 
 
 class LmOptions(TypedDict, total=False):
-    """The keywords of `lm` without those on which depends what it gives: `by`, `group_sizes` and `dry_run`."""
+    """The keywords of `lm`, except those that decide what it returns.
+
+    These are `by`, `group_sizes` and `dry_run`.
+    """
 
     # <options LmOptions>
     rho: float | None
@@ -140,19 +143,22 @@ def lm(
 ) -> Fit | GroupedFit | Plan:
     """Fits a linear regression privately.
 
-    The formula is R's, with the public facts about each column written into it: `age[18..90]` is a number with public bounds,
-    `region{north,south}` a category with public levels. Bounds and levels must come from public knowledge, never from the data. A bare
-    `name`, a number that is already centred and of about unit variance, needs `standardised=True`. A path (not a string) is read as a
-    model file.
+    The formula is R's, with the public facts about each column written into it: `age[18..90]` is a
+    number with public bounds, `region{north,south}` a category with public levels. Bounds and
+    levels must come from public knowledge, never from the data. A bare `name`, a number that is
+    already centred and of about unit variance, needs `standardised=True`. A path (not a string) is
+    read as a model file.
 
     Parameters
     ----------
     formula
-        The model, for instance `"earnings[0..200000] ~ age[18..90] + educ[0..20]"`, or the path of a model file.
+        The model, for instance `"earnings[0..200000] ~ age[18..90] + educ[0..20]"`, or the path of
+        a model file.
     data
-        A pandas, polars or pyarrow table, anything else with `__arrow_c_stream__` (a relation of DuckDB), a query (a lazy frame of polars, a dataset of
-        pyarrow, a cursor of ADBC that has executed one), a mapping of columns, an array with `names`, or the path of a CSV, TSV, Parquet or Arrow
-        file (a folder, a pattern, a list of them).
+        A pandas, polars or pyarrow table, anything else with `__arrow_c_stream__` (a relation of
+        DuckDB), a query (a lazy frame of polars, a dataset of pyarrow, a cursor of ADBC that has
+        executed one), a mapping of columns, an array with `names`, or the path of a CSV, TSV,
+        Parquet or Arrow file (a folder, a pattern, a list of them).
     names
         The names of the columns of an array.
     progress
@@ -278,7 +284,8 @@ def lm(
     PrivacyWarning
         The noise is reproducible.
     FitWarning
-        What the command line prints as a warning: what was left out or is not identified, what was assumed. `Fit.warnings` keeps it. Also that rows were simulated.
+        What the command line prints as a warning: what was left out or is not identified, what was
+        assumed. `Fit.warnings` keeps it. Also that rows were simulated.
 
     Raises
     ------
@@ -289,7 +296,8 @@ def lm(
     LedgerError
         The ledger refused. Nothing was spent.
     FitError
-        The fit failed once it had begun, and its budget counts as spent; or its guarantee cannot be given.
+        The fit failed once it had begun, and its budget counts as spent; or its guarantee cannot be
+        given.
 
     Examples
     --------
@@ -331,9 +339,10 @@ def glm(
 ) -> Fit | GroupedFit | Plan:
     """Fits a logistic regression privately: `lm` with `family="binomial"`.
 
-    The response is `y{no,yes}`, of which the second level is the one whose probability is fitted, or `y[0..1]`, a number that is
-    0 or 1. Coefficients are of the log odds; `Fit.odds_ratios` and `Fit.marginal_effects` say what they come to, and `Fit.predict`
-    gives probabilities. Everything else is as in `lm`.
+    The response is `y{no,yes}`, of which the second level is the one whose probability is fitted,
+    or `y[0..1]`, a number that is 0 or 1. Coefficients are of the log odds; `Fit.odds_ratios` and
+    `Fit.marginal_effects` say what they come to, and `Fit.predict` gives probabilities. Everything
+    else is as in `lm`.
 
     >>> import dplm
     >>> x = [i // 3 % 2 for i in range(30_000)]
@@ -357,7 +366,10 @@ def _planned(rows: _native.Table | None, told: Mapping[str, Any], pretend: int |
 
 
 def _warn_of(fit: Fit | GroupedFit, sentences: Sequence[tuple[bool, str]]) -> None:
-    """Warns of what the command line warns of. Where warnings are made exceptions, the fit, which is paid for, goes with the exception."""
+    """Gives the warnings that the command line gives.
+
+    Where warnings are made exceptions, the fit, which is paid for, goes with the exception.
+    """
     for about_privacy, sentence in sentences:
         try:
             warn(sentence, PrivacyWarning if about_privacy else FitWarning)

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def coefficients(fit: Fit, ax: Any = None) -> Any:
-    """Each coefficient that is identified with its interval, each in its own units; the intercept only where it is all there is."""
+    """Each identified coefficient with its interval, in its own units.
+
+    The intercept is drawn only if there is no other coefficient.
+    """
     found = fit.conf_int().assign(estimate=fit.params).dropna()
     shown = found.drop(index="(Intercept)", errors="ignore") if len(found) > 1 else found
     if shown.empty:
@@ -32,7 +35,10 @@ def coefficients(fit: Fit, ax: Any = None) -> Any:
 
 
 def over(fit: Fit, column: str, at: Any, level: float | None, simultaneous: bool, ax: Any = None) -> Any:
-    """The mean response over a column: a band over a number, a dot with its interval for each level."""
+    """The mean response over a column.
+
+    It is a band over a number, and a dot with its interval for each level.
+    """
     found = fit.over(column, at, level=level, simultaneous=simultaneous)
     ax = _axes(ax, height=4.0)
     if found.index.dtype.kind == "f":
@@ -68,7 +74,10 @@ def trajectory(fit: Fit, ax: Any = None) -> Any:
 
 
 def _marked(ax: Any, fit: Fit) -> Any:
-    """The picture, which says so below its axis where rows were simulated: nothing else is drawn there."""
+    """The picture, with a note below its axis if rows were simulated.
+
+    Nothing else is drawn there.
+    """
     if fit.pretended:
         ax.set_xlabel(f"{ax.get_xlabel()}\n{SIMULATED}", color="#9c1c1c")
     return ax

@@ -19,8 +19,8 @@ Predicted = tuple[float, float | None, tuple[float, float] | None, tuple[float, 
 class Prediction:
     """The mean response of rows, as `Fit.get_prediction` gives it.
 
-    Rows with a missing cell have no numbers. Where a single response falls (`obs`) has none unless the fit released a residual standard
-    deviation.
+    Rows with a missing cell have no numbers. Where a single response falls (`obs`) has none unless
+    the fit released a residual standard deviation.
     """
 
     def __init__(self, native: _native.Fit, table: _native.Table, index: Any, level: float) -> None:
@@ -47,14 +47,19 @@ class Prediction:
         return np.array([number(one[1]) for one in self._at(self._level)])
 
     def conf_int(self, alpha: float | None = None, *, obs: bool = False, level: float | None = None) -> NDArray[np.float64]:
-        """The ends of the interval for each mean, or with `obs=True` for a single response; at the level of the fit unless another is asked for."""
+        """The ends of the interval for each mean, or with `obs=True` for a single response.
+
+        They are at the level of the fit unless another is asked for.
+        """
         import numpy as np
 
         found = self._at(coverage(alpha, level, self._level))
         return np.array([ends(one[3] if obs else one[2]) for one in found]).reshape(-1, 2)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """A row for each row, with statsmodels' columns: `mean`, `mean_se`, `mean_ci_lower` and `_upper`, `obs_ci_lower` and `_upper`.
+        """A row for each row of the data, with statsmodels' columns.
+
+        These are `mean`, `mean_se`, `mean_ci_lower` and `_upper`, `obs_ci_lower` and `_upper`.
 
         `attrs["promise"]` is what is promised of the fit: its `provenance` says where nothing is.
 

@@ -1,4 +1,4 @@
-"""A bar that says how far a fit is: in terminals, and in notebooks, where it is the same line of text."""
+"""A bar that shows how far a fit is, in terminals and as the same line in notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _WIDTH = 40
 
 
 class Bar:
-    """Draws on standard error where somebody looks at it, and takes itself away at the end: a log stays as it is."""
+    """Draws on standard error in terminals and notebooks, and clears itself at the end.
+
+    A log is left as it is.
+    """
 
     def __init__(self) -> None:
         self._started = time.monotonic()

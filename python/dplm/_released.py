@@ -1,4 +1,7 @@
-"""What a fit, and the fits of several groups, have in common: a promise, and forms that it can be kept in."""
+"""What a fit, and the fits of several groups, have in common.
+
+Both have a guarantee, and forms that they can be saved in.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +38,11 @@ class Guarantee(Mapping[str, Any]):
     >>> fit.guarantee.rho, fit.guarantee["neighbours"], round(fit.guarantee.epsilon, 4), round(fit.guarantee.guess, 4)
     (0.015, 'replace-one', 0.7147, 0.5345)
 
-    For any set of results, replacing a row by another changes the probability that the result is among them by at most the factor
-    `exp(epsilon)`, plus `delta`. Someone who knows all other rows and sees everything released guesses which of two equally likely rows
-    was in the data (with `zero-out` neighbours, whether a row contributed or not) correctly with probability `guess` at most. `text` says
-    the same in words.
+    For any set of results, replacing a row by another changes the probability that the result is
+    among them by at most the factor `exp(epsilon)`, plus `delta`. Someone who knows all other rows
+    and sees everything released guesses which of two equally likely rows was in the data (with
+    `zero-out` neighbours, whether a row contributed or not) correctly with probability `guess` at
+    most. `text` says the same in words.
     """
 
     definition: str
@@ -92,22 +96,35 @@ class Released(Generic[N]):
 
     @property
     def units(self) -> dict[str, Any]:
-        """Whose data are protected (`unit`, a `row` or a `person`), and how many of them there are in all (`count`); public."""
+        """Whose data are protected (`unit`, a `row` or a `person`), and their number (`count`).
+
+        Both are public.
+        """
         return dict(self._facts["units"])
 
     @property
     def pretended(self) -> bool:
-        """True when the rows were simulated (`dplm.lm(..., pretend=)`): the numbers say nothing about anybody, and what is made of them is marked."""
+        """True when the rows were simulated (`dplm.lm(..., pretend=)`).
+
+        The numbers then say nothing about anybody, and all that is made of them is marked.
+        """
         return self._native.pretended
 
     @property
     def private(self) -> bool:
-        """False where nothing is promised: a seed was fixed, so that the noise can be subtracted, or the rows were simulated."""
+        """False if nothing is promised.
+
+        That is so where a seed was fixed, so that the noise can be subtracted, and for simulated
+        rows.
+        """
         return bool(self._facts["private"])
 
     @property
     def promise(self) -> dict[str, Any]:
-        """What is promised, about whom: `unit`, `person`, `neighbours`, `conversion`, `delta_spent` and `provenance`."""
+        """What is promised, and about whom.
+
+        The keys are `unit`, `person`, `neighbours`, `conversion`, `delta_spent` and `provenance`.
+        """
         return dict(self._facts["promise"])
 
     @property
@@ -124,19 +141,26 @@ class Released(Generic[N]):
     def dp_event(self) -> Any:
         """The releases as an event of Google's dp-accounting, which must be installed.
 
-        Give it to an accountant with the relation that it takes when none is named: distances are already those between neighbours of this fit.
+        Give it to an accountant with the relation that it takes when none is named: distances are
+        already those between neighbours of this fit.
         """
         return _export.dp_event(self._facts["guarantee"], self.promise)
 
     def to_opendp(self) -> dict[str, Any]:
-        """What OpenDP would say of the fit as one measurement: `input_metric`, `output_measure`, `d_in`, `d_out` (rho), and the `mechanisms` in it.
+        """What OpenDP would state of the fit as one measurement.
 
-        The metric is None where OpenDP has none: for zero-out neighbours, and where persons with several rows are protected.
+        It has `input_metric`, `output_measure`, `d_in`, `d_out` (rho), and the `mechanisms` in it.
+
+        The metric is None if OpenDP has none: for zero-out neighbours, and where persons with
+        several rows are protected.
         """
         return _export.opendp(self._facts["guarantee"], self.promise)
 
     def to_json(self) -> str:
-        """The result for programs, every number at full precision: the same document as `dplm fit --json`."""
+        """The result for programs: the same document as `dplm fit --json`.
+
+        Every number is at full precision.
+        """
         return self._native.json()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -161,9 +185,12 @@ class Released(Generic[N]):
         author: str | None = None,
         data_name: str | None = None,
     ) -> str:
-        """The page of `dplm fit --report`, for the reader of the release; also written to `path` if there is one.
+        """The page of `dplm fit --report`, for readers of the release.
 
-        It may say what it is called, who publishes it, and what the data are called (without that, what the ledger calls them).
+        It is also written to `path` if one is given.
+
+        It may say what it is called, who publishes it, and what the data are called (without that,
+        what the ledger calls them).
         """
         check(path=path, title=title, author=author, data_name=data_name)
         page = self._native.page(title, author, data_name)

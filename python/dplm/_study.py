@@ -1,4 +1,7 @@
-"""More than one fit of a table: several specifications under one budget, and a second release pooled with the first."""
+"""More than one fit of a table.
+
+Several specifications under one budget, and a second release pooled with the first.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from dplm._said import said
 class Study:
     """What came of a study: released and public numbers only.
 
-    `fits` has the fit of each specification by its name, the main one first; each states the guarantee of the whole study.
+    `fits` has the fit of each specification by its name, the main one first; each states the
+    guarantee of the whole study. `shares` has what each got of the budget.
     """
 
     def __init__(self, native: _native.StudyFit) -> None:
@@ -37,11 +41,17 @@ class Study:
 
     @property
     def interest(self) -> str | None:
-        """The coefficient that is followed across specifications: the one that was named, or the first but for the intercept that all of them have."""
+        """The coefficient that is followed across specifications.
+
+        It is the one that was named, or the first other than the intercept that all of them have.
+        """
         return self._native.interest()
 
     def curve(self) -> dict[str, tuple[float, float, float] | None]:
-        """The estimate of the coefficient of interest and the ends of its interval in each specification; None where there is none."""
+        """The estimate and interval of the coefficient of interest in each specification.
+
+        A value is None if the coefficient is not in the specification or not identified.
+        """
         return {name: None if found is None else (found[0], *found[1]) for name, found in self._followed.items()}
 
     def to_json(self) -> str:
@@ -59,6 +69,9 @@ class Study:
         """Writes a page with the specification curve and all coefficients side by side."""
         check(path=path, title=title, author=author, dataset=dataset)
         Path(path).write_text(self._native.page(title, author, dataset), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return _native.table([self.to_json()], "html", None, [], False, False).decode()
 
     def __repr__(self) -> str:
         return f"<dplm.Study of {len(self.fits)} specifications: {', '.join(self.fits)}>"
@@ -96,21 +109,23 @@ def study(
 ) -> Study:
     """Fits a main specification and its checks under one budget.
 
-    Second moments are released once for all specifications. Of the rest of the budget the first specification, the main one, gets half, and the
-    others share what is left, unless `shares` says otherwise. With a ledger the whole study is one charge, recorded before any noise is drawn.
+    Second moments are released once for all specifications. Of the rest of the budget the first
+    specification, the main one, gets half, and the others share what is left, unless `shares` says
+    otherwise. With a ledger the whole study is one charge, recorded before any noise is drawn.
 
     Parameters
     ----------
     specifications
-        The formulas by name, the main one first; or the path of a study file, as `dplm study` takes it, which then says the budget, the level and
-        the interest itself.
+        The formulas by name, the main one first; or the path of a study file, as `dplm study` takes
+        it, which then says the budget, the level and the interest itself.
     data, progress
         As in `dplm.lm`.
     shares
         Shares of what whitening leaves, by name; they add up to 1, or to less where some have none.
     interest, simultaneous
-        A coefficient that is followed across specifications, and whether its intervals should hold in all of them at once (Bonferroni). Where none
-        is named, the first but for the intercept that all specifications have is followed.
+        A coefficient that is followed across specifications, and whether its intervals should hold
+        in all of them at once (Bonferroni). By default it is the first
+        coefficient other than the intercept that all specifications have.
 
     Other Parameters
     ----------------
@@ -163,9 +178,8 @@ def study(
         With `dataset`: the table has another shape than those fitted before, which is meant.
         Otherwise such a table is refused, since it may be about other people.
 
-    Notes
-    -----
-    The budget is that of all specifications together. With `person` each of them protects persons with all their rows.
+    Notes ----- The budget is that of all specifications together. With `person` each of them
+    protects persons with all their rows.
     """
     # What is not said here, the study file may say.
     told = said({name: value for name, value in locals().items() if value is not None})
@@ -221,11 +235,12 @@ def refine(
     # </options>
     progress: Callable[[str, int, int], object] | None = None,
 ) -> Fit:
-    """Spends `rho` more on the model of a fit, on the same data, and pools both fits by their precision.
+    """Spends `rho` more on the model of a fit, and pools both fits by their precision.
 
-    The result promises what both budgets together promise, and can be refined again. A ledger is charged for the second fit only.
-    The data are read as they were for the first fit, with its weights and its persons; the fit of a group has the rows of that
-    group. Text is read in the dialect of the first fit unless `csv` says otherwise.
+    The result promises what both budgets together promise, and can be refined again. A ledger is
+    charged for the second fit only. The data are read as they were for the first fit, with its
+    weights and its persons; the fit of a group has the rows of that group. Text is read in the
+    dialect of the first fit unless `csv` says otherwise.
 
     Other Parameters
     ----------------

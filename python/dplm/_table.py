@@ -18,7 +18,7 @@ Result = Fit | GroupedFit | Study
 
 
 class Table(str):
-    """A table as text, which notebooks show as a table."""
+    """A table as text, which notebooks show as a table, or as a picture if it is one."""
 
     _html: str
 
@@ -54,7 +54,8 @@ def table(
     results
         A fit, the fits of groups, a study, or several of them.
     to
-        `"latex"` (with the package booktabs), `"markdown"`, `"html"`, `"csv"` or `"docx"`.
+        `"latex"` (with the package booktabs), `"markdown"`, `"html"`, `"csv"` or `"docx"`; or
+        `"svg"`, a picture of the intervals.
     path
         A file that the table is also written to; `"docx"` needs one.
     names
@@ -94,4 +95,5 @@ def table(
     written = made(to)
     if path is not None:
         Path(path).write_bytes(written)
-    return Table((made("markdown") if to == "docx" else written).decode(), made("html").decode())
+    text = (made("markdown") if to == "docx" else written).decode()
+    return Table(text, text if to == "svg" else made("html").decode())

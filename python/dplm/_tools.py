@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dplm import _native
+from dplm._errors import RequestError
 from dplm._given import check, floats, texts, unquoted
 from dplm._moments import MomentsLike
 from dplm._said import said
 
 
 class Plan(Mapping[str, Any]):
-    """What accuracy to expect of a fit: the document of `dplm plan --json`, by key or as attributes.
+    """What accuracy to expect of a fit.
 
-    `coefficients` has each coefficient in its own units. `fit` and `budgets` are those of one coefficient of a column of unit variance.
-    A dry run for which there is no forecast has `units`, `method` and `rho`, and in `unforeseen` why;
-    one of groups has in `groups` the plan of each.
+    It is the document of `dplm plan --json`, by key or as attributes.
+
+    `coefficients` has each coefficient in its own units. `fit` and `budgets` are those of one
+    coefficient of a column of unit variance. A dry run for which there is no forecast has `units`,
+    `method` and `rho`, and in `unforeseen` why; one of groups has in `groups` the plan of each.
+
+    A notebook shows a plan of `dplm.plan` as a page with a slider over the budget, which needs no
+    network.
     """
 
-    def __init__(self, facts: Mapping[str, Any]) -> None:
-        self._facts = dict(facts)
+    def __init__(self, facts: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> None:
+        self._facts, self._told = dict(facts), told
 
     def __getitem__(self, key: str) -> Any:
         return self._facts[key]
@@ -38,6 +46,25 @@ class Plan(Mapping[str, Any]):
             return self.__dict__["_facts"][name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The page of `dplm plan --page`: a slider over the budget, with the accuracy of each
+        coefficient. It is also written to a file.
+
+        A dry run has no such page.
+        """
+        check(path=path)
+        if self._told is None:
+            raise RequestError("a dry run has no page: ask dplm.plan, with the number of rows")
+        page = _native.plan_page(self._told, self._told.get("formula") or f"{self._facts['features']} columns of unit variance")
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def _repr_html_(self) -> str | None:
+        if self._told is None:
+            return None
+        return f'<iframe srcdoc="{html.escape(self.to_html())}" title="A plan" style="width: 100%; height: 46rem; border: 0"></iframe>'
 
     def __repr__(self) -> str:
         if "fit" not in self:
@@ -82,14 +109,18 @@ def plan(
 ) -> Plan:
     """What accuracy to expect, from public numbers only. No data are read and nothing is spent.
 
-    With a formula, the method that would run says what it would do with the budget, for each coefficient in its own units. What nobody knows
-    beforehand is assumed, and listed in `assumed`: how far columns spread within their bounds, and how large the errors are. Say better with
-    `assume=["educ sd 3", "R2 0.3"]`, or give `moments` as to `dplm.lm`. `want=["educ 0.01"]` asks for the budget that gives a standard error, `effect=["educ 0.05"]` how often an
-    effect of that size has the right sign and is significant, `share` for the budget at which privacy adds that share of the sampling error.
+    With a formula, the method that would run says what it would do with the budget, for each
+    coefficient in its own units. What nobody knows beforehand is assumed, and listed in `assumed`:
+    how far columns spread within their bounds, and how large the errors are. Say better with
+    `assume=["educ sd 3", "R2 0.3"]`, or give `moments` as to `dplm.lm`. `want=["educ 0.01"]` asks
+    for the budget that gives a standard error, `effect=["educ 0.05"]` how often an effect of that
+    size has the right sign and is significant, `share` for the budget at which privacy adds that
+    share of the sampling error.
 
-    With `features` in place of a formula, figures are for the paper's method on columns of unit variance that are not correlated, and errors of
-    standard deviation `noise_sd`. `guess` is how often, at most, someone who knows all other rows guesses which of two equally likely rows
-    was in the data.
+    With `features` in place of a formula, figures are for the paper's method on columns of unit
+    variance that are not correlated, and errors of standard deviation `noise_sd`. `guess` is how
+    often, at most, someone who knows all other rows guesses which of two equally likely rows was in
+    the data.
 
     Other Parameters
     ----------------
@@ -144,27 +175,22 @@ def plan(
     share : float
         Find the budget at which privacy adds this share of the sampling error.
 
-    Examples
-    --------
-    >>> import dplm
-    >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015)
-    >>> plan.classical["std_error"], plan.fit["std_error"] < 0.02, round(plan.guess, 3)
-    (0.01, True, 0.535)
-    >>> plan = dplm.plan("pay[0..200000] ~ age[18..90]", rows=10_000, rho=0.015, assume=["age sd 15", "errors sd 30000"])
-    >>> age = plan.coefficients[1]
-    >>> plan.method, round(age["classical_error"]), age["std_error"] < 2 * age["classical_error"]
-    ('auto', 20, True)
+    Examples -------- >>> import dplm >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015) >>>
+    plan.classical["std_error"], plan.fit["std_error"] < 0.02, round(plan.guess, 3) (0.01, True,
+    0.535) >>> plan = dplm.plan("pay[0..200000] ~ age[18..90]", rows=10_000, rho=0.015, assume=["age
+    sd 15", "errors sd 30000"]) >>> age = plan.coefficients[1] >>> plan.method,
+    round(age["classical_error"]), age["std_error"] < 2 * age["classical_error"] ('auto', 20, True)
     """
     given = texts("assume", assume) + texts("want", want) + texts("effect", effect)
     told = said(locals())
-    return Plan(json.loads(unquoted("assume, want and effect", given, lambda: _native.plan(told))))
+    return Plan(json.loads(unquoted("assume, want and effect", given, lambda: _native.plan(told))), told)
 
 
 class Simulated:
     """Simulated rows with columns `x1` to `xP` and `y`, and the truth behind them.
 
-    It is a table by Arrow's PyCapsule protocol: give it to `dplm.lm`, `pyarrow.table`, `polars.DataFrame` or
-    `pandas.DataFrame.from_arrow`.
+    It is a table by Arrow's PyCapsule protocol: give it to `dplm.lm`, `pyarrow.table`,
+    `polars.DataFrame` or `pandas.DataFrame.from_arrow`.
     """
 
     def __init__(self, native: _native.Simulated) -> None:
@@ -195,10 +221,13 @@ def simulate(
     seed: int | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Simulated:
-    """Data from the paper's model, `y = x'theta + error`: the same rows as `dplm simulate` with the same seed.
+    """Data from the paper's model, `y = x'theta + error`.
 
-    `design` is `"isotropic"` or `"anisotropic"`, `errors` are `"gaussian"`, `"student"` (heavy tails) or `"skewed"`. With `out` the
-    rows go to a file (.csv, .tsv, .parquet or .arrow) and are not kept.
+    These are the rows of `dplm simulate` with the same seed.
+
+    `design` is `"isotropic"` or `"anisotropic"`, `errors` are `"gaussian"`, `"student"` (heavy
+    tails) or `"skewed"`. With `out` the rows go to a file (.csv, .tsv, .parquet or .arrow) and are
+    not kept.
 
     >>> import dplm
     >>> dplm.simulate(rows=100, features=2, theta=[1.0, -2.0], seed=7).theta

@@ -1,4 +1,7 @@
-"""Rows on a Spark cluster of two executors: the same bits as on one machine, whatever goes wrong, or a refusal."""
+"""Rows on a Spark cluster of two executors.
+
+Whatever goes wrong, the bits are those of one machine, or the fit is refused.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ def questions(capsys: pytest.CaptureFixture[str]) -> int:
 
 @pytest.fixture(scope="module")
 def visits(wages: pa.Table) -> pa.Table:
-    """Rows of persons, in the order in which Spark has them: up to nine rows each, some in several regions, some of nobody."""
+    """Rows of persons, in the order in which Spark has them.
+
+    Persons have up to nine rows each, some in several regions; some rows belong to nobody.
+    """
     rng = random.Random(11)
     persons = [rng.randrange(4000) for _ in range(ROWS)]
     columns = wages.append_column("person", pa.array([f"p{p}" if rng.random() < 0.99 else None for p in persons]))
@@ -166,7 +172,7 @@ def test_persons_by_the_papers_method(
 def test_a_person_in_several_partitions(
     spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where rows are not brought together by person, a person would count once in each partition."""
+    """If rows were not brought together, a person would count once in each partition."""
     rows = frame(spark, wages.append_column("person", pa.array([row % 7000 for row in range(ROWS)])), 3)
     by = type(rows).repartition
     monkeypatch.setattr(type(rows), "repartition", lambda rows, parts, *_: by(rows, parts))
@@ -175,7 +181,7 @@ def test_a_person_in_several_partitions(
 
 
 def test_one_person_in_several_spellings(spark: SparkSession, wages: pa.Table) -> None:
-    """A person is one whatever partition and spelling their rows are in, so that they count once."""
+    """A person counts once, whatever partition and spelling their rows are in."""
     persons = pa.array([["7", "7.0", " 7 ", "7e0"][row % 4] if row < 400 else f"p{row}" for row in range(ROWS)])
     table = wages.append_column("person", persons)
     options = {"rho": 0.5, "seed": 3, "person": "person", "method": "adassp", "purpose": "prediction"}
@@ -219,7 +225,10 @@ def expected(wages: pa.Table) -> str:
 def test_an_executor_that_is_killed(
     spark: SparkSession, wages: pa.Table, monkeypatch: pytest.MonkeyPatch, expected: str, kill: int
 ) -> None:
-    """Each time at another question, the packing among them, and at another moment of it; `--kills 20` does it so often."""
+    """Kills a worker each time at another question, packing among them, and another moment.
+
+    `--kills 20` does it twenty times.
+    """
 
     class Killed(Disturbed):
         at = (3 + 7 * kill) % 16
@@ -362,7 +371,8 @@ spark = dplm.spark.session("local-cluster[1,1,1024]", settings={
     "spark.executorEnv.PYTHONPATH": os.pathsep.join([sys.argv[1], *sys.path])})
 spark.sparkContext.setLogLevel("OFF")
 try:
-    dplm.spark.lm("y[0..9] ~ x[0..9]", spark.createDataFrame([(1.0, 2.0)], "y double, x double"), rho=0.5)
+    dplm.spark.lm("y[0..9] ~ x[0..9]", spark.createDataFrame([(1.0, 2.0)], "y double, x double"),
+    rho=0.5)
 except dplm.DataError as error:
     print(error)
 spark.stop()

@@ -1,4 +1,4 @@
-"""The `dplm` command that the package installs: the command itself, in the interpreter's process."""
+"""The `dplm` command that the package installs, run in the interpreter's process."""
 
 from __future__ import annotations
 

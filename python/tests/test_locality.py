@@ -1,8 +1,8 @@
 """One row changes nothing about any other, whichever way a table comes in.
 
-Rows of a table are replaced by anything the way in can express. Every other row must be encoded to the same bits, and the schema, the
-plan, and the refusal with its words must be the same. DPLM_LOCALITY_ROWS=100000 replaces that many rows for each way in; a normal run a few
-hundred.
+Rows of a table are replaced by anything the way in can express. Every other row must be encoded to
+the same bits, and the schema, the plan, and the refusal with its words must be the same.
+DPLM_LOCALITY_ROWS=100000 replaces that many rows for each way in; a normal run a few hundred.
 """
 
 from __future__ import annotations
@@ -222,7 +222,10 @@ def decimal128(rng: random.Random) -> decimal.Decimal:
 
 
 def chunked(columns: Columns, rng: random.Random) -> pa.Table:
-    """Columns cut in places of their own; dictionaries disagree from chunk to chunk, and some chunks hold nothing but nulls."""
+    """Columns whose chunks end in places of their own.
+
+    Dictionaries disagree from chunk to chunk, and some chunks hold nothing but nulls.
+    """
     types = {"y": pa.float64(), "a": pa.float32(), "b": pa.int64(), "g": pa.string_view(), "t": pa.bool_(), "h": pa.int8()}
 
     def chunk(name: str, cells: list[Any]) -> pa.Array:
@@ -400,7 +403,10 @@ class Seen(Exception):
 
 @pytest.fixture
 def outcome(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[list[float]]]]:
-    """What `dplm.lm` says before it draws noise: the refusal, or the schema and the plan; and the rows as they are encoded."""
+    """What `dplm.lm` says before it draws noise, and the rows as they are encoded.
+
+    It says the refusal, or the schema and the plan.
+    """
 
     def show(table: Any, said: Any, *_: object) -> None:
         raise Seen(_native.encoded(table, said))
@@ -471,7 +477,7 @@ def others(rows: list[list[float]]) -> list[bytes]:
 
 
 def is_declared_otherwise(table: Any, usual: Any) -> bool:
-    """Whether the library has declared another type for a column, as it does for all of its cells."""
+    """Whether the library has declared another type for a column, by all of its cells."""
     types = [[str(one[name].dtype) for name in base()] for one in (table, usual)]
     return types[0] != types[1]
 
@@ -494,7 +500,10 @@ def is_declared_otherwise(table: Any, usual: Any) -> bool:
     ids=["DataFrame", "convert_dtypes", "category", "numpy.array", "object", "polars"],
 )
 def test_a_cell_that_changes_the_dtype_leaves_the_others_as_they_are(outcome, infer, column, cell):
-    """Libraries choose a column's dtype by all of its cells; whatever they choose, the other rows read the same."""
+    """Libraries choose a column's dtype by all of its cells.
+
+    Whatever they choose, the other rows read the same.
+    """
     try:
         table = infer(without(column, cell))
     except TypeError:
@@ -563,7 +572,7 @@ def test_declared_text_is_refused_where_a_number_is_declared(kind, tmp_path):
 
 
 def test_pandas_reads_the_same_without_pyarrow(outcome, monkeypatch):
-    """Where pyarrow is not installed the same dtypes are the same tables, cell for cell and type for type."""
+    """Without pyarrow, the same dtypes give the same tables, cell for cell and type for type."""
     rng = random.Random(3)
     columns = {name: [NULLABLE[name](rng) if i % 3 else cell for i, cell in enumerate(cells)] for name, cells in base().items()}
     frames = [frame(**(WIDE | {"g": pd.StringDtype("python")}))(columns, rng), frame()(columns, rng), WAYS["pandas categorical"].table(base(), rng)]

@@ -1,4 +1,7 @@
-"""A column of a table that is handed over by mistake, as any argument of any function: no cell of it is in any message."""
+"""No message holds a cell of a column that is given by mistake.
+
+The column is given as any argument of any function.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ def usual(wages: Any, fit: dplm.Fit, ledger: dplm.Ledger, tmp_path: Any) -> dict
 
 
 def told(error: BaseException) -> str:
-    """Everything that an exception, and those that hang on to it, say; not the code that raised them."""
+    """All text of an exception and of those linked to it, without the code that raised them."""
     words, seen, waiting = [], set(), [error]
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,7 @@
-"""Persons with several rows: every kind of table gives the same fit, and no identifier is seen again."""
+"""Persons with several rows.
+
+Every kind of table gives the same fit, and no identifier is seen again.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ FLOATS = {
 
 @pytest.mark.parametrize("kind", FLOATS)
 def test_floating_point_identifiers_are_refused_with_what_to_type(visits, kind, tmp_path):
-    """Pandas makes floats of integers as soon as one is missing: those beyond 2^53 fall together."""
+    """Pandas makes integers floats once a cell is missing, so those beyond 2^53 coincide."""
     ledger = dplm.Ledger.init(tmp_path / "budget.db", "visits", rho=1.0)
     with pytest.raises(dplm.DataError, match="'id' holds floating-point numbers") as refusal:
         dplm.lm(FORMULA, FLOATS[kind](visits), rho=0.5, person="id", ledger=ledger, dataset="visits")

@@ -47,11 +47,9 @@ def test_ctrl_c_stops_a_fit():
 
 
 PAID = """
-    import sys, dplm
-    data = dplm.simulate(rows=400_000, features=6, seed=1)
-    print("ready", flush=True)
-    sys.stdin.readline()
-    dplm.lm("y ~ . + 0", data, rho=0.5, method="dpgd", steps=200, clip=0.1, ledger=sys.argv[1], dataset="rows")
+    import sys, dplm data = dplm.simulate(rows=400_000, features=6, seed=1) print("ready",
+    flush=True) sys.stdin.readline() dplm.lm("y ~ . + 0", data, rho=0.5, method="dpgd", steps=200,
+    clip=0.1, ledger=sys.argv[1], dataset="rows")
 """
 
 
@@ -144,7 +142,7 @@ def test_the_bar_draws_and_clears(capsys):
     bar = Bar()
     bar._started -= 2
     bar("reading", 1, 2)
-    assert capsys.readouterr().err == "", "nothing where nobody looks"
+    assert capsys.readouterr().err == "", "no bar without a terminal"
     bar = Bar()
     bar._seen = True
     bar("reading", 1, 2)

@@ -1,4 +1,7 @@
-"""Formulas against statsmodels and R: the same estimates on the same table at a huge budget, and the same names."""
+"""Formulas against statsmodels and R.
+
+The estimates on the same table at a huge budget are the same, and so are the names.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ import statsmodels.api as sm
 from numpy.polynomial.legendre import Legendre
 
 ROWS = 20_000
-#: The largest budget there is. What is left of the noise is less than a tenth of the sampling error.
+#: The largest budget there is. What is left of the noise is less than a tenth of the sampling
+#: error.
 RHO = 1000.0
 NAMES = Path(__file__).parent / "reference" / "names.tsv"
 DAY = np.datetime64("1970-01-01")
@@ -29,7 +33,10 @@ DAY = np.datetime64("1970-01-01")
 
 @pytest.fixture(scope="module")
 def people() -> pd.DataFrame:
-    """Numbers, categories, dates and booleans, with missing cells, cells beyond their bounds, and levels that no formula lists."""
+    """Numbers, categories, dates and booleans.
+
+    Some cells are missing or beyond their bounds, and no formula lists all levels.
+    """
     rng = np.random.default_rng(11)
     educ, exper = rng.integers(0, 21, ROWS).astype(float), rng.uniform(0, 60, ROWS)
     tenure, hours = rng.uniform(0, 40, ROWS), rng.uniform(5, 80, ROWS)
@@ -48,7 +55,10 @@ def people() -> pd.DataFrame:
 
 
 def clamped(people: pd.DataFrame) -> SimpleNamespace:
-    """The table as the formulas describe it, with a missing cell for each level that is not listed."""
+    """The table as the formulas describe it.
+
+    A level that is not listed is a missing cell.
+    """
     numbers = {"wage": (2, 60), "hours": (20, 80), "educ": (0, 20), "exper": (0, 60), "tenure": (0, 40)}
     of: dict[str, object] = {name: people[name].clip(*bounds).to_numpy() for name, bounds in numbers.items()}
     days = people["day"].clip(pd.Timestamp("2020-01-01"), pd.Timestamp("2020-12-31")).to_numpy()
@@ -205,8 +215,9 @@ class LeastSquares:
     def moved_by_rounding(self, half_range: float, weights: np.ndarray) -> np.ndarray:
         """How far rounding to the lattice can move weighted coefficients, `weights @ params`.
 
-        The lattice rounds the response and every column by at most 2^-13 of half its range, so that no residual is off by more than `shift`, and
-        coefficients are `pinv(x)` times the response. (Powers are fitted in polynomials, which are smaller: for them it is more than enough.)
+        The lattice rounds the response and every column by at most 2^-13 of half its range, so that
+        no residual is off by more than `shift`, and coefficients are `pinv(x)` times the response.
+        (Powers are fitted in polynomials, which are smaller: for them it is more than enough.)
         """
         half_ranges = np.ptp(self.x, axis=0) / 2
         shift = 2.0**-13 * (half_range + np.abs(self.results.params) @ half_ranges)
@@ -214,14 +225,20 @@ class LeastSquares:
 
 
 def half_range(response: Callable[[SimpleNamespace], np.ndarray]) -> float:
-    """Half the width of the response's bounds, which are reached at the corners of its columns' bounds."""
+    """Half the width of the response's bounds.
+
+    They are reached at the corners of its columns' bounds.
+    """
     corners = SimpleNamespace(wage=np.array([2, 60, 2, 60]), hours=np.array([20, 80, 80, 20]))
     return float(np.ptp(response(corners))) / 2
 
 
 @pytest.mark.parametrize("formula", CASES)
 def test_estimates_are_those_of_statsmodels(formula, people):
-    """To the precision of the lattice, and five of the standard errors that the fit states for the noise: one false alarm in a million."""
+    """The precision of the lattice, plus five of the standard errors of the noise.
+
+    That is one false alarm in a million.
+    """
     response, columns = CASES[formula]
     table = clamped(people)
     expected = LeastSquares.of(response(table), columns(table))
@@ -297,7 +314,10 @@ def names_of_r() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("formula", [*CASES, NATURAL, *NAMED])
 def test_names_are_those_of_r(formula):
-    """R writes a level right after its column, and here it stands in brackets: `unionyes` is `union[yes]`."""
+    """R's `unionyes` as it is written here, `union[yes]`.
+
+    R writes a level right after its column.
+    """
     plan = dplm.plan(formula, rows=10**6, rho=1.0)
     names = [re.sub(r"\[([^]]*)\]", r"\1", one["name"]) for one in plan.coefficients]
     assert names == names_of_r()[in_r(formula)]

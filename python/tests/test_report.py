@@ -33,7 +33,11 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(wages, tmp_path_factory) -> dict[str, Path]:
-    """Fits that make the page differ: intervals, none, what is not identified, many runs, long and odd names."""
+    """Fits that make the page differ.
+
+    They have intervals or none, coefficients that are not identified, many runs, long and odd
+    names.
+    """
     folder = tmp_path_factory.mktemp("pages")
     odd = {f"a rather long name for column <{j}> & more": wages["exper"] for j in range(3)} | {"y": wages["wage"]}
     quoted = " + ".join(f"`{name}`[0..45]" for name in odd if name != "y")
@@ -62,14 +66,19 @@ NAMES = ["usual", "titled", "seeded", "prediction", "starved", "adassp", "indepe
 
 # Text whose contrast with the background behind it is below what WCAG AA asks for.
 FAINT = """
-const light = value => { const c = value / 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+const light = value => {
+  const c = value / 255;
+  return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+};
 const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
 const numbers = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
 const behind = element => {
   const colour = getComputedStyle(element).backgroundColor;
-  return colour !== 'rgba(0, 0, 0, 0)' || !element.parentElement ? numbers(colour) : behind(element.parentElement);
+  const isLast = colour !== 'rgba(0, 0, 0, 0)' || !element.parentElement;
+  return isLast ? numbers(colour) : behind(element.parentElement);
 };
-return [...document.querySelectorAll('p, h1, h2, th, td, dt, dd, li, pre, svg text')].filter(element => {
+const texts = 'p, h1, h2, th, td, dt, dd, li, pre, svg text';
+return [...document.querySelectorAll(texts)].filter(element => {
   const style = getComputedStyle(element);
   const ink = numbers(element.namespaceURI.includes('svg') ? style.fill : style.color);
   const [a, b] = [luminance(ink), luminance(behind(element))].sort((x, y) => y - x);
@@ -81,7 +90,8 @@ return [...document.querySelectorAll('p, h1, h2, th, td, dt, dd, li, pre, svg te
 CUT = """
 return [...document.querySelectorAll('svg text')].filter(text => {
   const box = text.getBBox(), view = text.ownerSVGElement.viewBox.baseVal;
-  return box.x < -1 || box.y < -1 || box.x + box.width > view.width + 1 || box.y + box.height > view.height + 1;
+  const isBefore = box.x < -1 || box.y < -1;
+  return isBefore || box.x + box.width > view.width + 1 || box.y + box.height > view.height + 1;
 }).map(text => text.textContent);
 """
 

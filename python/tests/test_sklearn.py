@@ -154,7 +154,7 @@ def test_missing_features_contribute_nothing(data):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 @pytest.mark.parametrize("secret", ["xyzzy-4711", {"xyzzy-4711": 1}, complex(4711, 1), b"xyzzy-4711"])
 def test_no_cell_is_in_a_message(data, secret):
-    """Whatever is handed over as features or response is refused in words without a cell, or read as missing."""
+    """Any features or response are refused without quoting a cell, or read as missing."""
     X, y = (part[:50].astype(object) for part in data)
     X[3, 1], y[7] = secret, secret
     ragged = [list(row) for row in X[:9]] + [[secret]]

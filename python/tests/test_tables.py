@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import io
+import re
 import xml.dom.minidom
 import zipfile
 
@@ -39,6 +41,29 @@ def test_every_form_holds_every_estimate(fits, tmp_path):
     assert estimate in document and shown == dplm.table(fits) and "<table>" in shown._repr_html_()
 
 
+def test_a_picture_is_a_table_that_notebooks_draw(fits, tmp_path):
+    drawn = dplm.table(fits, to="svg", path=tmp_path / "table.svg", names=["short", "long"])
+    assert drawn.startswith("<svg") and "NOT PRIVATE" in drawn and drawn._repr_html_() == str(drawn)
+    assert (tmp_path / "table.svg").read_text(encoding="utf-8") == drawn
+    xml.dom.minidom.parseString(drawn)
+
+
+def test_notebooks_show_groups_studies_and_plans(rows):
+    grouped = dplm.lm("y[0..80] ~ x[0..10]", rows, rho=2, by="g{a,b}", seed=1)
+    study = dplm.study({"main": "y[0..80] ~ x[0..10]", "other": "y[0..80] ~ x[0..10] + g{a,b}"}, rows, rho=2, seed=1)
+    for result, heads in [(grouped, ["a", "b"]), (study, ["main", "other"])]:
+        shown = result._repr_html_()
+        assert "<table>" in shown and "NOT PRIVATE" in shown and all(f">{head}</th>" in shown for head in heads)
+    plan = dplm.plan("y[0..80] ~ x[0..10] + g{a,b}", rows=4000, rho=0.1)
+    page = html.unescape(re.fullmatch(r'<iframe srcdoc="([^"]*)"[^>]*></iframe>', plan._repr_html_())[1])
+    assert page == plan.to_html() and 'type="range"' in page and "g[b]" in page
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page), "it needs no network"
+    dry = dplm.lm("y[0..80] ~ x[0..10]", rows, rho=0.5, dry_run=True)
+    assert dry._repr_html_() is None
+    with pytest.raises(dplm.RequestError, match=r"dplm\.plan"):
+        dry.to_html()
+
+
 def test_groups_and_studies_have_a_column_for_each_fit(rows):
     grouped = dplm.lm("y[0..80] ~ x[0..10]", rows, rho=2, by="g{a,b}", seed=1)
     study = dplm.study({"main": "y[0..80] ~ x[0..10]", "other": "y[0..80] ~ x[0..10] + g{a,b}"}, rows, rho=2, seed=1)
@@ -55,7 +80,7 @@ def test_what_is_no_result_is_refused(fits):
             dplm.table(wrong)
     with pytest.raises(dplm.RequestError, match="to must be one of latex"):
         dplm.table(fits, to="rtf")
-    with pytest.raises(dplm.RequestError, match="2 columns and 1 names"):
+    with pytest.raises(dplm.RequestError, match="2 columns, and 1 were named"):
         dplm.table(fits, names=["one"])
     with pytest.raises(dplm.RequestError, match="path="):
         dplm.table(fits, to="docx")
@@ -65,6 +90,11 @@ def test_statsmodels_makes_tables_of_fits(fits):
     summary2 = pytest.importorskip("statsmodels.iolib.summary2")
     table = summary2.summary_col(fits, stars=True).tables[0]
     assert "x" in table.index and table.columns.tolist() == ["y I", "y II"]
+
+
+def test_maketables_makes_tables_of_fits(fits):
+    table = pytest.importorskip("maketables").ETable(fits)
+    assert f"{fits[0].params['x']:.3f}" in table.df.to_string() and "4,000" in table.make(type="tex")
 
 
 def test_the_formula_comes_first(rows):

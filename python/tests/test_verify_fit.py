@@ -107,7 +107,15 @@ def test_noise_that_is_not_stated_is_counted(verify, documents, tmp_path, capsys
     assert f"the noise of {len(releases) - 1} of {len(releases)} releases" in capsys.readouterr().out
 
 
-def test_a_step_that_was_not_taken_is_caught(verify, documents):
-    document = copy.deepcopy(documents["the paper's"])
+@pytest.mark.parametrize("name", ["the paper's", "auto", "persons"])
+def test_a_step_that_was_not_taken_is_caught(verify, documents, name):
+    document = copy.deepcopy(documents[name])
     document["fit"]["trajectories"][0]["theta"][3][1] += 0.01
     assert list(verify.problems(document)) == ["a step of the descent is not the one its gradient says"]
+
+
+@pytest.mark.parametrize("name", ["the paper's", "auto", "zero-out", "persons"])
+def test_intervals_that_are_told_of_less_noise_are_caught(verify, documents, name):
+    document = copy.deepcopy(documents[name])
+    document["fit"]["trajectories"][0]["noise_sd"] *= 0.9
+    assert [found[:28] for found in verify.problems(document)] == ["the noise of a mean gradient"]

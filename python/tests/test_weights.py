@@ -1,4 +1,7 @@
-"""Weighted rows: every kind of table gives the fit of the command, and what cannot be a weight is refused."""
+"""Weighted rows.
+
+Every kind of table gives the fit of the command, and what cannot be a weight is refused.
+"""
 
 from __future__ import annotations
 

@@ -53,6 +53,11 @@ NULL
   .Call(savvy_native_covariance__impl, `json`)
 }
 
+#' What multiplies the coefficients in each row, one row after another, and what is added to their sum; NaN in a row with a missing cell.
+`native_design_rows` <- function(`json`, `described`) {
+  .Call(savvy_native_design_rows__impl, `json`, `described`)
+}
+
 #' The plan of a fit that is not made: the `document` of `dplm plan` where there is a forecast, and its
 #' `warnings`. No cell is read, except identifiers of persons, and nothing is spent.
 `native_dry_run` <- function(`described`, `said`) {

@@ -12,7 +12,7 @@ dplm <- function(formula, data,
                  other_table = FALSE, pretend = FALSE, dry_run = FALSE, assume = character(),
                  # </options>
                  public = NULL, progress = interactive()) {
-  call <- match.call()
+  call <- without_data(match.call())
   said <- mget(setdiff(names(formals(dplm)), c("formula", "data", "public", "progress")), environment())
   said["pretend"] <- list(simulated_rows(pretend))
   if (missing(data) && is.null(said$pretend)) refuse("request", accepted)

@@ -9,7 +9,7 @@ dplm_study <- function(specifications, data,
                        memory = NULL, device = "cpu", ledger = NULL, dataset = NULL, other_table = FALSE,
                        # </options>
                        shares = NULL, interest = NULL, simultaneous = FALSE, progress = interactive()) {
-  call <- match.call()
+  call <- without_data(match.call())
   own <- c("specifications", "data", "shares", "interest", "simultaneous", "progress")
   said <- mget(setdiff(names(formals(dplm_study)), own), environment())
   # What is not said here, the study file may say.
@@ -82,7 +82,7 @@ dplm_refine <- function(fit, data,
                         # </options>
                         progress = interactive()) {
   of_fit(fit)
-  call <- match.call()
+  call <- without_data(match.call())
   said <- mget(setdiff(names(formals(dplm_refine)), c("fit", "data", "progress")), environment())
   said <- with_account(said, ledger)
   again <- value(native_again(fit$json, said))

@@ -54,6 +54,11 @@ SEXP savvy_native_covariance__impl(SEXP c_arg__json) {
     return handle_result(res);
 }
 
+SEXP savvy_native_design_rows__impl(SEXP c_arg__json, SEXP c_arg__described) {
+    SEXP res = savvy_native_design_rows__ffi(c_arg__json, c_arg__described);
+    return handle_result(res);
+}
+
 SEXP savvy_native_dry_run__impl(SEXP c_arg__described, SEXP c_arg__said) {
     SEXP res = savvy_native_dry_run__ffi(c_arg__described, c_arg__said);
     return handle_result(res);
@@ -229,6 +234,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"savvy_native_again__impl", (DL_FUNC) &savvy_native_again__impl, 2},
     {"savvy_native_columns__impl", (DL_FUNC) &savvy_native_columns__impl, 1},
     {"savvy_native_covariance__impl", (DL_FUNC) &savvy_native_covariance__impl, 1},
+    {"savvy_native_design_rows__impl", (DL_FUNC) &savvy_native_design_rows__impl, 2},
     {"savvy_native_dry_run__impl", (DL_FUNC) &savvy_native_dry_run__impl, 2},
     {"savvy_native_facts__impl", (DL_FUNC) &savvy_native_facts__impl, 1},
     {"savvy_native_fit__impl", (DL_FUNC) &savvy_native_fit__impl, 3},

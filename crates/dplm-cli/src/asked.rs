@@ -92,7 +92,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 /// Sets the number of threads, for the whole program.
 ///
 /// # Errors
-/// When no such number makes sense, or the operating system does not give so many.
+/// When the number makes no sense, or the operating system does not give that many threads.
 pub fn use_threads(run: &RunOptions) -> Result<(), Failure> {
     let Some(threads) = run.threads else { return Ok(()) };
     dplm::progress::background::check_threads(threads).map_err(Error::from)?;

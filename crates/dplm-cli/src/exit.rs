@@ -29,8 +29,8 @@ pub enum Failure {
     /// The command was understood and refused, or failed: status 1.
     #[error("{0}")]
     Refused(String),
-    /// Whoever was reading has gone; there is nobody left to tell.
-    #[error("nobody reads the output any more")]
+    /// The reader of standard output has gone, so there is nobody left to tell.
+    #[error("standard output was closed")]
     Closed,
 }
 
@@ -69,7 +69,7 @@ impl Failure {
         }
     }
 
-    /// One failure for all that were met; none where there were none.
+    /// One failure for all that were met; `Ok` if there were none.
     pub fn of_all(outcomes: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
         let join = |first: Failure, next: Failure| match (first, next) {
             (Failure::Closed, other) | (other, Failure::Closed) => other,

@@ -30,6 +30,7 @@ pub fn command_line(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(answer) => return Printer::answer_to_command_line(&answer),
     };
     let printer = Printer::new(args.quiet);
+    dplm_gpu::install();
     // The words of a panic could hold a cell, so they are never shown.
     panic::set_hook(Box::new(|_| {}));
     let outcome = panic::catch_unwind(|| places.check().and_then(|()| run(args.command, &printer)));

@@ -50,7 +50,8 @@ impl Printer {
         }
     }
 
-    /// Warns of what nobody may miss: as [`warning`](Self::warning), quiet or not.
+    /// Prints a warning that no user may miss: like [`warning`](Self::warning), but also when
+    /// quiet.
     pub fn alarm(text: &str, shown: bool) {
         let seen = shown && io::stdout().is_terminal() && io::stderr().is_terminal();
         if !seen {
@@ -63,7 +64,7 @@ impl Printer {
         !self.quiet && io::stderr().is_terminal()
     }
 
-    /// The exit status of a command, told in a sentence if it failed.
+    /// The exit status of a command, with a sentence on standard error if it failed.
     pub fn exit(&self, outcome: Result<(), Failure>) -> u8 {
         match outcome {
             Ok(()) => 0,
@@ -84,7 +85,7 @@ impl Printer {
         use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
         match answer.kind() {
             DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => {
-                // If nobody reads the help there is nothing to be done about it.
+                // Nothing can be done if the help cannot be written.
                 let _ = answer.print();
                 u8::from(answer.use_stderr()) * 2
             }
@@ -104,7 +105,7 @@ impl Printer {
     /// One line on standard error, whatever the text holds.
     fn write(text: &str) {
         let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        // If standard error is closed nobody can be told.
+        // Nothing can be done if standard error is closed.
         let _ = writeln!(io::stderr(), "{line}");
     }
 }

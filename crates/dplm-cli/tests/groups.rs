@@ -85,6 +85,9 @@ fn rows_are_predicted_by_the_fit_of_their_group() {
     assert_eq!((&own[1], &own[2]), (&south[1], &north[2]));
     assert!(own[1] != own[2] && own[3..] == [",,,", ",,,", ",,,"], "{own:?}");
     assert_eq!(north[1], north[4], "one group's fit is for all rows");
+    let named = lines(&["new.csv", "--id", "region", "--id", "x"]);
+    let before = ["region,x", "south,2", "north,2", "nowhere,2", "elsewhere,2", "south,"];
+    assert_eq!(named, before.iter().zip(&own).map(|(cells, line)| format!("{cells},{line}")).collect::<Vec<_>>());
     let over = lines(&["--over", "x"]);
     assert_eq!((over[0].as_str(), over.len()), ("region,x,estimate,std_error,low,high", 1 + 2 * 41));
     let alone = lines(&["--over", "x", "--group", "south"]);
@@ -96,6 +99,7 @@ fn rows_are_predicted_by_the_fit_of_their_group() {
         (&["test", "fit.json", "x = 0", "--group", "nowhere"], "the group 'nowhere' was not fitted"),
         (&["test", "one.json", "x = 0", "--group", "north"], "leave out --group"),
         (&["predict", "fit.json", "--over", "x", "--picture", "all.svg"], "name it with --group"),
+        (&["predict", "fit.json", "--over", "x", "--id", "id"], "'--id <COLUMN>'"),
     ] {
         let refused = directory.run(args);
         refused.assert_refused(2, words);

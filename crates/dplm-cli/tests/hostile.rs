@@ -103,4 +103,4 @@ macro_rules! attacks {
     };
 }
 
-attacks!(csv tsv parquet arrow model formula ledger locality fit remote);
+attacks!(csv tsv parquet arrow model formula request ledger locality fit remote);

@@ -3,6 +3,7 @@
 mod common;
 
 mod crate_agrees;
+mod faults;
 mod golden;
 mod groups;
 mod hostile;

@@ -83,7 +83,7 @@ fn a_test_is_paid_for_in_delta_too() {
     let at_half = dplm::privacy::convert::rho_cks(3.0, 0.5e-6).expect("a budget");
     assert!((rho / at_half - 1.0).abs() < 1e-6, "{rho} {at_half}");
     assert_eq!((&guarantee["conversion"], &guarantee["releases"][1]["mechanism"]), (&"tested".into(), &"test".into()));
-    assert!(guarantee["text"].as_str().expect("text").contains("but for half of delta"));
+    assert!(guarantee["text"].as_str().expect("text").contains("except for half of delta"));
     directory.ok(&["ledger", "init", "a.ledger", "--dataset", "rows", "--rho", "2"]);
     let refused = directory.run(&[&start[..], &asked, &["--ledger", "a.ledger", "--dataset", "rows"]].concat());
     refused.assert_refused(2, "delta from a ledger");

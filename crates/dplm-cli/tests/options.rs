@@ -9,7 +9,7 @@ use std::{
 
 use dplm::{
     FitRequest,
-    request::{Command, Heading, Kind, OPTIONS, Opt, OptionSpec, Value},
+    request::{Command, Heading, OPTIONS, Opt, OptionKind, OptionSpec, Value},
 };
 
 /// What R and Python take from the object of a ledger, and what a signature begins with.
@@ -221,7 +221,7 @@ fn options(command: Command) -> Vec<&'static OptionSpec> {
     found
 }
 
-/// Its default; of a study none where the study's file may say it.
+/// Its default; of a study, null if the study's file may say it.
 fn default_of(spec: &OptionSpec, command: Command) -> Value {
     let is_in_file = command == Command::Study && FitRequest::OPTIONS.contains(&spec.option);
     if is_in_file { Value::Nothing } else { (spec.default)() }
@@ -231,16 +231,16 @@ fn default_of(spec: &OptionSpec, command: Command) -> Value {
 
 fn python_type(spec: &OptionSpec, command: Command) -> String {
     let plain = match spec.kind {
-        Kind::Truth => "bool",
-        Kind::Number => "float",
-        Kind::Whole if spec.flags.usual.is_some() => return "int | bool".to_owned(),
-        Kind::Whole | Kind::Bytes => "int",
-        Kind::Text | Kind::Word(_) => "str",
-        Kind::Texts => "Sequence[str]",
-        Kind::Sizes => "Mapping[str, int]",
-        Kind::Moments => "MomentsLike",
-        Kind::Path if spec.option == Opt::Ledger => "Ledger | str | os.PathLike[str]",
-        Kind::Path => "str | os.PathLike[str]",
+        OptionKind::Truth => "bool",
+        OptionKind::Number => "float",
+        OptionKind::Whole if spec.flags.usual.is_some() => return "int | bool".to_owned(),
+        OptionKind::Whole | OptionKind::Bytes => "int",
+        OptionKind::Text | OptionKind::Word(_) => "str",
+        OptionKind::Texts => "Sequence[str]",
+        OptionKind::Sizes => "Mapping[str, int]",
+        OptionKind::Moments => "MomentsLike",
+        OptionKind::Path if spec.option == Opt::Ledger => "Ledger | str | os.PathLike[str]",
+        OptionKind::Path => "str | os.PathLike[str]",
     };
     let or_none = if matches!(default_of(spec, command), Value::Nothing) { " | None" } else { "" };
     format!("{plain}{or_none}")
@@ -328,7 +328,7 @@ fn usage(head: &str, command: Command, tail: &str) -> Vec<String> {
     std::iter::once("\\usage{".to_owned()).chain(indented).chain(["}".to_owned()]).collect()
 }
 
-/// What there is to say of each argument, but for those that another page describes.
+/// What there is to say of each argument, except those that another page describes.
 fn items(command: Command, elsewhere: &[Command]) -> Vec<String> {
     let is_elsewhere = |spec: &OptionSpec| elsewhere.iter().any(|other| spec.commands.contains(other));
     let (known, new): (Vec<&OptionSpec>, Vec<&OptionSpec>) =
@@ -414,7 +414,7 @@ fn named(command: &Command) -> String {
 /// What Python and R take in other words than the command line does.
 fn in_call(spec: &OptionSpec) -> String {
     let text = meaning(spec).replace(": a number or auto", " [default: chosen]");
-    if let Kind::Bytes = spec.kind { text.replace(", for instance 2GB or 500MiB", ", in bytes") } else { text }
+    if let OptionKind::Bytes = spec.kind { text.replace(", for instance 2GB or 500MiB", ", in bytes") } else { text }
 }
 
 /// The help text as a sentence, and what the reference adds.

@@ -42,9 +42,10 @@ fn role(command: &str, id: &str) -> Role {
 
 const NEITHER: &str = "
     analyst assume at author batches budget burn_in by clip csv data_name dataset delta design device effect entry
-    epsilon errors family features focus formula group group_sizes hypotheses interval keep level library mechanisms memory
-    method names neighbours noise_sd note over person pretend purpose quiet reason rho rows rows_per_person seed set share
-    shell since stated_purpose step_size steps target theta threads title to want weights what
+    epsilon errors family features focus formula group group_sizes hypotheses id interval keep level library
+    mechanisms memory method names neighbours noise_sd note over person pretend purpose quiet reason rho rows
+    rows_per_person seed set share shell since stated_purpose step_size steps target theta threads title to want
+    weights what
 ";
 
 /// A directory with a file for every input.

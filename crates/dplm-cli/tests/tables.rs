@@ -20,6 +20,8 @@ fn saved_fits_stand_side_by_side() {
     }
     directory.ok(&["table", "short.json", "--to", "latex", "--out", "table.tex"]);
     assert!(directory.read("table.tex").contains("\\bottomrule"));
+    directory.ok(&["table", "short.json", "long.json", "--to", "svg", "--out", "table.svg"]);
+    assert!(directory.read("table.svg").starts_with("<svg"));
     directory.ok(&["table", "short.json", "--to", "docx", "--out", "table.docx"]);
     let archive = std::fs::read(directory.path("table.docx")).expect("written");
     assert!(archive.starts_with(b"PK\x03\x04"));
@@ -32,7 +34,7 @@ fn a_table_refuses_what_it_cannot_write() {
         (&["table", "short.json", "--to", "docx"][..], "--out table.docx"),
         (&["table", "short.json", "--to", "docx", "--out", "table.txt"], "write table.docx"),
         (&["table", "short.json", "--to", "latex", "--out", "table.md"], "write table.tex"),
-        (&["table", "short.json", "--names", "a,b"], "1 columns and 2 names"),
+        (&["table", "short.json", "--names", "a,b"], "1 columns, and 2 were named"),
         (&["table", "short.json", "--out", "short.json"], "would be overwritten"),
     ] {
         directory.run(words).assert_refused(2, said);

@@ -9,7 +9,7 @@ use dplm::{
     Error,
     lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Number, Outer, Theta, Whitening},
     privacy::{Neighbours, NotPrivate, Sealed, Sensitive},
-    rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, Forecast, OuterSum, Rows, TailCounts},
+    rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, ExpectedSteps, OuterSum, Rows, TailCounts},
 };
 
 /// Rows, and the number of queries that passed through all of them; rows re-encoded from these
@@ -117,7 +117,7 @@ impl Rows for Counted {
         self.rows.features()
     }
 
-    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
+    fn clipped(&mut self, clip: Clip, forecast: Option<ExpectedSteps>) -> Result<Box<dyn ClippedRows + '_>, Error> {
         // The bounds of one clip are computed once.
         if self.clip.replace(clip) != Some(clip) {
             self.once_more();

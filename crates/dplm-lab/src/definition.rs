@@ -9,8 +9,8 @@ use toml::{Table, Value};
 use crate::{
     LabError,
     experiment::{
-        Arena, Audit, ChoicesStudy, Clipping, Cost, Experiment, Honest, Intervals, MethodsAudit, Oracle, Population,
-        Ratio, Study, Tolerance, Tradeoff,
+        Arena, Audit, ChoicesStudy, Clipping, Cost, Designs, Experiment, Honest, Intervals, MethodsAudit, Oracle,
+        Population, Ratio, Study, Tolerance, Tradeoff,
     },
 };
 
@@ -36,15 +36,18 @@ const BUILT_IN: [(&str, &str); 15] = [
 
 /// Grids that judge printed results. They take longer and have their own records, so they run only
 /// when named.
-const GRIDS: [(&str, &str); 8] = [
+const GRIDS: [(&str, &str); 11] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
     ("honest-logit", include_str!("../definitions/honest-logit.toml")),
     ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
+    ("heavy", include_str!("../definitions/heavy.toml")),
     ("audit-methods", include_str!("../definitions/audit-methods.toml")),
     ("arena", include_str!("../definitions/arena.toml")),
     ("study", include_str!("../definitions/study.toml")),
+    ("panels", include_str!("../definitions/panels.toml")),
+    ("instruments", include_str!("../definitions/instruments.toml")),
 ];
 
 /// A user's changes to a definition for one run.
@@ -155,6 +158,7 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "choices" => of::<ChoicesStudy>(table),
         "arena" => of::<Arena>(table),
         "study" => of::<Study>(table),
+        "designs" => of::<Designs>(table),
         other => Err(format!("there is no kind `{other}`")),
     }
 }

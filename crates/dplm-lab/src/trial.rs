@@ -7,7 +7,7 @@ use dplm::{
     lattice::{CELL_SCALE_BITS, Design},
     method::{IntervalMethod, Purpose, Request, Target, Tuning, auto, dpgd},
     privacy::{Budget, Neighbours, PrivacyError, Rho, noise::FixedSeed},
-    rows::{MemoryBuilder, MemoryRows, Rows},
+    rows::{Encoded, MemoryBuilder, Rows},
     table::{Block, Cells},
     theory::student::t_quantile,
 };
@@ -22,7 +22,7 @@ const BATCH_CELLS: u64 = 1 << 20;
 
 /// Simulated rows, encoded as a fit would encode them, and their source.
 pub struct Data {
-    rows: MemoryRows,
+    rows: Encoded,
     design: Design,
     population: Population,
 }
@@ -304,7 +304,7 @@ fn block(sample: &Sample, features: usize) -> Block {
 
 #[cfg(test)]
 mod tests {
-    use dplm::diagnose::Ols;
+    use dplm_theory::clear::Ols;
 
     use super::*;
 

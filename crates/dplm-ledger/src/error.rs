@@ -48,6 +48,17 @@ pub enum LedgerError {
         /// The file.
         file: String,
     },
+    /// The disk's locks are seen by this machine only.
+    #[error(
+        "{file} is on a disk ({kind}) whose locks other machines do not see, so that two could spend the same budget: \
+         keep the ledger on a disk of one machine, or mount this one with locks"
+    )]
+    NoLocks {
+        /// The file.
+        file: String,
+        /// The kind of file system.
+        kind: String,
+    },
     /// A name that would look like another when shown.
     #[error("the name of a data set must have 1 to {most} characters, no leading or trailing blank and no \
         invisible character", most = crate::store::LONGEST_NAME)]
@@ -218,7 +229,9 @@ pub enum LedgerError {
     #[error("the ledger is damaged, and nothing can be spent from it: restore it from a copy that lacks no entry")]
     Damaged,
     /// Other processes held the ledger for too long.
-    #[error("other programs kept the ledger busy for a minute; nothing was recorded, so try again")]
+    #[error(
+        "the ledger could not be locked for a minute, as other programs use it or its disk has no locks; nothing was recorded, so try again"
+    )]
     Busy,
     /// The disk refused.
     #[error("the ledger could not be read or written ({reason}): check the disk and the file's permissions")]

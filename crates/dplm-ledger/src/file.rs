@@ -8,7 +8,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig, limits::Limit};
 
-use crate::LedgerError;
+use crate::{LedgerError, locks};
 
 /// How long a process waits for others.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -129,6 +129,9 @@ fn new_file(file: &Path, fill: impl FnOnce(&Path) -> Result<(), LedgerError>) ->
     if file.symlink_metadata().is_ok() {
         return Err(exists());
     }
+    if let Some(kind) = locks::kept_here_only(&file) {
+        return Err(LedgerError::NoLocks { file: file.display().to_string(), kind });
+    }
     let folder = file.parent().expect("a file in a folder");
     let unfinished = unfinished_in(folder)?;
     fill(unfinished.path())?;
@@ -156,6 +159,9 @@ pub(crate) fn open(file: &Path) -> Result<Connection, LedgerError> {
     }
     if has_second_name(&place, &found)? {
         return Err(LedgerError::SecondName { file: name() });
+    }
+    if let Some(kind) = locks::kept_here_only(&place) {
+        return Err(LedgerError::NoLocks { file: name(), kind });
     }
     let connection = connect(&place).map_err(|error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::NotADatabase) => LedgerError::NotALedger { file: name() },

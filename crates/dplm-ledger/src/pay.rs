@@ -15,12 +15,11 @@ use std::{
 };
 
 use dplm::{
-    Charge, CheckedFit, Error, Fitted, NoiseSource, Progress, Receipt, RunOptions, Statement,
+    Charge, CheckedFit, Data, Error, Fitted, NoiseSource, Progress, Receipt, RunOptions, Statement,
     privacy::{Provenance, Rho},
     progress::background,
     request::AccountOptions,
-    rows::Executor,
-    table::{DataError, Schema, Source},
+    table::{DataError, Source},
 };
 
 use crate::{Attribution, Caution, Ledger, LedgerError, mandatory};
@@ -203,9 +202,13 @@ impl Watch for background::Signals {
 pub enum RowsFrom<'a> {
     /// In a table.
     Table(&'a Source),
-    /// On other machines, packed there; and what their table declares.
-    Cluster(Arc<dyn Executor>, &'a Schema),
+    /// Elsewhere, such as on a cluster: they are opened once the account is found to have the
+    /// budget.
+    Elsewhere(OpenRows<'a>),
 }
+
+/// Opens the rows of a fit that are kept elsewhere.
+pub type OpenRows<'a> = Box<dyn FnOnce(&CheckedFit, &RunOptions) -> Result<Data, Error> + Send + 'a>;
 
 /// Why a fit was not made, or not finished.
 #[derive(Debug, thiserror::Error)]
@@ -238,7 +241,7 @@ pub fn paid_fit(
     payer.check(fit.rho()).map_err(PaidError::NotPaid)?;
     let mut data = match rows {
         RowsFrom::Table(table) => fit.read(table, run, Progress::new(&|done, total| watch.reading(done, total)))?,
-        RowsFrom::Cluster(executor, schema) => fit.remote(executor, schema, run)?,
+        RowsFrom::Elsewhere(open) => open(fit, run)?,
     };
     let prepared = data.prepare(run.noise())?;
     let whole = prepared.charge();

@@ -37,7 +37,7 @@ pub const ENTRY: Entry = estimates(
 );
 
 /// Steps are short, since the largest curvature is only bounded: a direction of average strength
-/// among ten takes so many.
+/// among ten takes this many.
 const STEPS: u32 = 60;
 
 /// Hundredths of the budget for choosing thresholds.

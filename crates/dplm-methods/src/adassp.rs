@@ -1,10 +1,10 @@
 //! AdaSSP: least squares from noisy second moments, with a ridge chosen privately. The paper's
 //! comparison.
 //!
-//! Three releases, a third of the budget each: the least eigenvalue of `X'X`, then `X'X` itself,
-//! then `X'y`. The ridge is as large as the noise in `X'X` asks for, less what the least eigenvalue
-//! is known to be. There are no intervals: the ridge shrinks the estimate towards zero by an amount
-//! nobody outside knows.
+//! Three releases, a third of the budget each: the smallest eigenvalue of `X'X`, then `X'X` itself,
+//! then `X'y`. The ridge is as large as the noise in `X'X` asks for, less what the smallest
+//! eigenvalue is known to be. There are no intervals: the ridge shrinks the estimate towards zero
+//! by an amount that is not public.
 
 use dplm::{
     Design, Error, MethodSummary, Progress, Warning,
@@ -41,7 +41,8 @@ pub const ENTRY: Entry = Entry {
 /// What is asked of the method; `None` chooses from public numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What is asked of any method. Intervals are not made, whatever it says of them.
+    /// The part of the request that all methods have. Intervals are never made, even if it asks for
+    /// them.
     pub request: Request,
     /// The largest norm `Bx` of a row, in standardised units; longer rows are shrunk to it.
     pub row_bound: Option<f64>,
@@ -195,7 +196,7 @@ impl Plan {
     pub fn run<R: RandomWords>(&self, rows: &mut dyn Rows, rng: &mut R) -> Result<Outcome, Error> {
         let mut budget = Budget::new(self.request.rho);
         let third = self.request.rho.percent(33);
-        let eigenvalue = budget.spend("least eigenvalue of the second moments", third)?;
+        let eigenvalue = budget.spend("smallest eigenvalue of the second moments", third)?;
         let moments = budget.spend("second moments", third)?;
         let cross = budget.spend_rest("products with the response")?;
         let sum = rows.outer_sum(&Outer::Shrunk { radius: self.radius }, self.request.neighbours)?;
@@ -264,7 +265,7 @@ mod tests {
     use dplm::{
         formula::{Column, Kind, Model},
         privacy::{Rho, noise::FixedSeed},
-        rows::{MemoryBuilder, MemoryRows},
+        rows::{Encoded, MemoryBuilder},
         table::{Block, Cells},
     };
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
@@ -281,7 +282,7 @@ mod tests {
         Design::new(&Model::of_columns(column("y".into()), features, false))
     }
 
-    fn rows_of(columns: &Columns) -> MemoryRows {
+    fn rows_of(columns: &Columns) -> Encoded {
         let design = design(columns.len() - 1);
         let mut builder = MemoryBuilder::new(&design);
         let cells = columns.iter().cloned().map(Cells::Numbers).collect();

@@ -12,8 +12,8 @@ use crate::{
     mechanism::{Batching, Deepest, DeepestTested, Failure, Medians},
 };
 
-/// Readings beyond so many standardised units saturate. A coefficient is a few units at most where
-/// columns are not nearly dependent.
+/// Readings beyond this many standardised units saturate. A coefficient is a few units at most
+/// where columns are not nearly dependent.
 pub(crate) const LIMIT: f64 = 16.0;
 
 /// Readings are rounded to whole numbers of 2^-16.
@@ -26,14 +26,15 @@ const LOG_SIDE: f64 = 6.0;
 /// With fewer batches than these the deepest point is hardly a middle.
 const FEWEST: f64 = 20.0;
 
-/// Deeper layers than so many are told apart: beyond, weights would take more memory than rows.
+/// The most layers of depth that are told apart: with more, weights would take more memory than
+/// rows.
 const MOST_LAYERS: f64 = 4096.0;
 
 /// Chances fall by no more than `exp(-20)` with each layer, since they are whole numbers of 2^-32.
 const STEEPEST: f64 = 20.0;
 
-/// Readings of a method that tests saturate at so many standardised units: at no number that a
-/// regression has.
+/// Readings of a method that tests saturate at this many standardised units, which no regression
+/// reaches.
 pub(crate) const FAR: f64 = 1_073_741_824.0;
 
 /// More batches than these are not asked for by a method that tests: weights would take more memory
@@ -133,8 +134,8 @@ impl Batches {
         Ok(standardised(&release_by(&moments, &self.deepest(), [spend], run.rng)?))
     }
 
-    /// The same after a test of half of delta that has so many hundredths of the budget, without a
-    /// box; none where the test fails.
+    /// The same after a test of half of delta that has `percent` hundredths of the budget, without
+    /// a box; `None` if the test fails.
     pub(crate) fn tested_middle(
         &self,
         percent: u32,

@@ -2,7 +2,7 @@
 //!
 //! Rows are divided into bins by cuts of their features, found by noisy counts; the number of rows
 //! of each bin and the sums of their features and responses are released. With `s_k`, `t_k` and
-//! `c_k` these, `t_k = s_k' beta` but for errors of variance proportional to `c_k`, so that
+//! `c_k` these, `t_k = s_k' beta` plus errors of variance proportional to `c_k`, so that
 //! `beta = (sum s_k s_k' / c_k - B)^-1 sum s_k t_k / c_k`, where `B` is what noise in the features
 //! adds to the first sum on average. What is released has one vector for each bin, and not a
 //! product of features, so that its noise grows with the length of a row and not with its square.
@@ -43,11 +43,11 @@ pub const ENTRY: Entry =
 const TREE: u32 = 10;
 const COUNTS: u32 = 15;
 
-/// Every column is cut so often at most, and there are so many levels at most.
+/// The most cuts of a column, and the most levels of cuts.
 const CUTS_PER_COLUMN: usize = 3;
 const MOST_LEVELS: usize = 12;
 
-/// A bin is cut while its rows times the width of the cut range are so many times the noise of a
+/// A bin is cut while its rows times the width of the cut range are this many times the noise of a
 /// sum: the means of its halves are then a quarter of the width or so from its middle, and their
 /// sums twice the noise.
 const STANDS_OUT: f64 = 16.0;

@@ -9,7 +9,7 @@
 //! - The public code of the authors' company sets the noise to `mu` in place of `sqrt(T + 2) / mu`:
 //!   at epsilon 1 and a hundred rounds it is 180 times too small. Here each round pays its share of
 //!   rho.
-//! - The least eigenvalue is not released. Its purpose in AdaSSP is a smaller ridge, which here
+//! - The smallest eigenvalue is not released. Its purpose in AdaSSP is a smaller ridge, which here
 //!   would buy nothing: the ridge `w` is the edge of the noise, so that `A + w I` is above the true
 //!   moments and every step a contraction.
 //! - The estimate is the mean of the later iterates, whose noise averages out.
@@ -45,7 +45,7 @@ const ROUNDS: u32 = 10;
 /// Hundredths of the budget for the second moments; the rounds share the rest.
 const MOMENTS: u32 = 30;
 
-/// Residuals are clipped at so many of their assumed standard deviations on a row at its bound.
+/// Residuals are clipped at this many of their assumed standard deviations on a row at its bound.
 const CLIPPED_AT: f64 = 2.0;
 
 /// A checked plan: every number in it is public.

@@ -10,7 +10,7 @@ use dplm::{
 
 use crate::asked::Asked;
 
-/// A method without intervals that is tuned by nobody, as it is listed; a file changes what is
+/// A method without intervals and without tuning, as it is listed; a file changes what is
 /// otherwise.
 pub(crate) const fn estimates(
     name: &'static str,
@@ -62,7 +62,7 @@ pub(crate) struct Run<'a> {
 
 /// What a recipe found, in standardised units, and the numbers that a report shows of how.
 pub(crate) struct Estimate {
-    /// The parameters; none where a test failed.
+    /// The parameters; `None` if a test failed.
     pub theta: Option<Vec<f64>>,
     pub clip: f64,
     pub steps: u32,

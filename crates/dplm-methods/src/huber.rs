@@ -10,9 +10,9 @@
 //! - Their code makes the noise of both matrices of the sandwich for add/remove neighbours and that
 //!   of the gradients for replacement. Here every release has the noise of the one relation that is
 //!   asked for.
-//! - They add the noise of one step to the variance. Iterates remember earlier steps; the [Newton
-//!   interval](dplm::interval::Newton) takes one Newton step from their mean, whose noise is known,
-//!   and inverts the law with what is not known of the curvature in it.
+//! - They add the noise of one step to the variance. Iterates remember earlier steps; the
+//!   [Newton interval](dplm::interval::Newton) takes one Newton step from their mean, whose noise
+//!   is known, and inverts the distribution, which includes the uncertainty of the curvature.
 //! - The middle of the sandwich is its trace: it has the shape of the curvature where errors do not
 //!   depend on the features.
 //! - The size of steps is the inverse of the norm of noisy second moments, since nothing public

@@ -31,7 +31,7 @@ pub const ENTRY: Entry = estimates(
     |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
 );
 
-/// Batches have at least so many rows for each coefficient.
+/// Batches have at least this many rows for each coefficient.
 const ROWS_PER_COEFFICIENT: u64 = 2;
 
 /// A checked plan: every number in it is public.

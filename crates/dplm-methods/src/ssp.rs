@@ -6,11 +6,11 @@
 //!
 //! # Intervals
 //! With noise `N` on the second moments and `w` on the products, `A (theta - beta) = w - N beta`
-//! and what the draw of the rows adds, exactly, `A` the noisy moments. That law is known but for
-//! `beta` itself, and the [Newton interval](dplm::interval::Newton) is the set of values it does
-//! not reject. Ferrando, Wang and Sheldon (2022) simulate the same law by a parametric bootstrap at
-//! the estimate, and Sheffet (2017) bounds it; the inversion needs neither, and says so where the
-//! moments cannot be told from singular ones.
+//! and what the draw of the rows adds, exactly, `A` the noisy moments. That distribution is known
+//! except for `beta` itself, and the [Newton interval](dplm::interval::Newton) is the set of values
+//! it does not reject. Ferrando, Wang and Sheldon (2022) simulate the same distribution by a
+//! parametric bootstrap at the estimate, and Sheffet (2017) bounds it; the inversion needs neither,
+//! and says so where the moments cannot be told from singular ones.
 //!
 //! # Where this differs from what was published
 //! The public code of the bootstrap adds a ninth of the noise its epsilon asks for, takes the

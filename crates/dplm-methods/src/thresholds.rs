@@ -12,11 +12,11 @@ use dplm::{
 use crate::{asked::radius, mechanism::Nearest, steps::Steps};
 
 /// Thresholds above the medians: few rows are shrunk, and about a third of residuals clamped where
-/// they are normal.
+/// they are Gaussian.
 pub(crate) const ROW_OVER_MEDIAN: f64 = 1.3;
 pub(crate) const RESIDUAL_OVER_MEDIAN: f64 = 1.5;
 
-/// A ladder has so many thresholds to a doubling, and ends so many doublings below its top.
+/// How many thresholds a ladder has to a doubling, and how many doublings below its top it ends.
 const TO_A_DOUBLING: u32 = 4;
 const DOUBLINGS: u32 = 12;
 

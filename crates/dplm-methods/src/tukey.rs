@@ -38,7 +38,7 @@ pub const ENTRY: Entry = estimates(
     |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
 );
 
-/// Batches have at least so many rows for each coefficient: with fewer, their fits scatter much
+/// Batches have at least this many rows for each coefficient: with fewer, their fits scatter much
 /// more than those of larger ones together.
 const ROWS_PER_COEFFICIENT: u64 = 4;
 

@@ -36,7 +36,7 @@ pub const ENTRY: Entry = estimates(
     |request, tuning| Asked::boxed(&ENTRY, request, tuning, plan),
 );
 
-/// Batches have at least so many rows for each coefficient: a test needs many batches.
+/// Batches have at least this many rows for each coefficient: a test needs many batches.
 const ROWS_PER_COEFFICIENT: u64 = 2;
 
 /// Hundredths of the budget for the test. What it must be sure of and what the choice needs to be

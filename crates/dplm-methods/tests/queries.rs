@@ -6,7 +6,7 @@ use dplm::{
     formula::{Column, Kind, Model},
     lattice::{Lattice, Outer, Theta},
     privacy::{Neighbours, Sensitive},
-    rows::{MemoryRows, Rows},
+    rows::{Encoded, Rows},
 };
 use dplm_methods::{
     mechanism::LeastEigenvalue,
@@ -64,7 +64,7 @@ impl Cases {
 
 /// A table, a neighbour of it, and what is asked of both: the same public numbers.
 struct Pair {
-    rows: [MemoryRows; 2],
+    rows: [Encoded; 2],
     lattice: Lattice,
     theta: Theta,
     radius: u64,
@@ -93,7 +93,7 @@ impl Pair {
     }
 }
 
-/// Asks of so many pairs; a query that a row hardly ever moves would test nothing.
+/// Checks the query on `pairs` pairs; one that a row hardly ever moves would test nothing.
 fn check<const N: usize>(pairs: u64, ask: impl Fn(&Pair, &dyn Rows) -> [Sensitive; N]) {
     let mut moved = [0; N];
     for seed in 0..pairs {
@@ -165,8 +165,8 @@ fn depths_among_fits_of_batches() {
     assert!(moved > pairs / 10, "{moved}");
 }
 
-/// One row of the largest norm holds a direction up: without it the least eigenvalue falls by what
-/// is claimed, nearly.
+/// One row of the largest norm holds a direction up: without it the smallest eigenvalue falls by
+/// nearly what is claimed.
 #[test]
 fn the_claim_of_the_least_eigenvalue_is_nearly_reached() {
     let column = |name: &str| Column { name: name.to_owned(), kind: Kind::Standard };

@@ -6,8 +6,8 @@
 //!
 //! # Guarantee
 //! What a cell becomes depends on that cell alone. No method that a cell's own class defines is
-//! called, and nothing a cell says is in a message: what is neither a truth value, a number, a date
-//! nor a text (or the bytes of one) counts as missing.
+//! called, and nothing a cell says is in a message: what is neither a boolean, a number, a date nor
+//! a text (or the bytes of one) counts as missing.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -206,8 +206,8 @@ impl<'py> Reader<'py> {
         })
     }
 
-    /// A whole number; one beyond 64 bits by its digits, unless there are so many that Python will
-    /// not write them.
+    /// A whole number; one beyond 64 bits by its digits, unless they are too many for Python to
+    /// write.
     fn integer(&self, integer: &Bound<'py, PyInt>) -> Cell<'static> {
         if let Ok(integer) = integer.extract() {
             return Cell::Integer(integer);

@@ -15,9 +15,9 @@ use dplm::{
     CheckedFit, Progress, RunOptions,
     formula::Column,
     options::Device,
-    rows::{Answering, Executor, Packer, RemoteError},
     table::{ReadOptions, Schema, Source},
 };
+use dplm_cluster::{Answering, Executor, Packer, RemoteError};
 use dplm_ledger::RowsFrom;
 use pyo3::{prelude::*, types::PyBytes};
 
@@ -80,7 +80,7 @@ impl NativePacker {
         let packed = work::run(py, Some(1), None, |signals| {
             let (mut packer, columns) = match self.packer.take() {
                 Some(packer) => packer,
-                None => self.fit.packer(table.source().schema(), self.part)?,
+                None => dplm_cluster::packer(&self.fit, table.source().schema(), self.part)?,
             };
             let watched = |done, total| signals.reading(done, total);
             let (strict, progress) = (self.run.strict, Progress::new(&watched));
@@ -193,12 +193,18 @@ impl NativeCluster {
 }
 
 impl NativeCluster {
+    /// Who carries questions.
+    pub fn executor(&self) -> Arc<dyn Executor> {
+        self.carrier.clone()
+    }
+
     /// The rows of a fit.
     pub fn rows(&self, run: &RunOptions) -> PyResult<RowsFrom<'_>> {
         if run.device != Device::Cpu {
             return Err(Kind::Request.because("rows on a cluster are summed where they are: leave device out"));
         }
-        Ok(RowsFrom::Cluster(self.carrier.clone(), &self.schema))
+        let (carrier, schema) = (self.carrier.clone(), &self.schema);
+        Ok(RowsFrom::Elsewhere(Box::new(move |fit, run| dplm_cluster::data(fit, carrier, schema, run))))
     }
 }
 

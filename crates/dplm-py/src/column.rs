@@ -41,7 +41,7 @@ impl NativeColumn {
         typed::<UInt64Type>(values.py(), PyBuffer::get(values)?, nulls)
     }
 
-    /// Truth values: a byte for each, 0 for false.
+    /// Booleans: a byte for each, 0 for false.
     #[staticmethod]
     #[pyo3(signature = (values, missing = None))]
     fn truths(py: Python<'_>, values: PyBuffer<u8>, missing: Option<PyBuffer<u8>>) -> PyResult<NativeColumn> {

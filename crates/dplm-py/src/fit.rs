@@ -104,19 +104,15 @@ pub fn fit(
 ) -> PyResult<NativeFitted> {
     let asked = said.fit()?;
     let simulated = asked.simulated(py)?;
-    let rows = match (&simulated, &rows) {
-        (Some(simulated), _) => RowsFrom::Table(simulated),
-        (None, Some(TableRows::Table(table))) => RowsFrom::Table(table.source()),
-        (None, Some(TableRows::Cluster(cluster))) => cluster.rows(&asked.run)?,
+    let (rows, executor) = match (&simulated, &rows) {
+        (Some(simulated), _) => (RowsFrom::Table(simulated), None),
+        (None, Some(TableRows::Table(table))) => (RowsFrom::Table(table.source()), None),
+        (None, Some(TableRows::Cluster(cluster))) => (cluster.rows(&asked.run)?, Some(cluster.executor())),
         (None, None) => return Err(without_rows()),
-    };
-    let cluster = match &rows {
-        RowsFrom::Cluster(executor, _) => Some(executor.clone()),
-        RowsFrom::Table(_) => None,
     };
     let fitted = work::run_paid(py, asked.run.threads, progress.as_ref(), asked.payer()?, |signals, payer| {
         let fit = || paid_fit(&asked.fit, rows, &asked.run, payer, signals);
-        Ok(match cluster {
+        Ok(match executor {
             Some(executor) => cancelled_by(signals, &*executor, fit)?,
             None => fit()?,
         })

@@ -40,12 +40,13 @@ mod _native {
         request::{columns, model_file, option_kinds},
         study::{NativeStudy, again, refine, study},
         table::NativeTable,
-        tools::{NativeSimulated, command_line, plan, rho, simulate, table},
+        tools::{NativeSimulated, command_line, plan, plan_page, rho, simulate, table},
     };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::keep_panics_quiet();
+        dplm_gpu::install();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

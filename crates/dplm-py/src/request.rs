@@ -6,7 +6,7 @@ use dplm::{
     moments::Moments,
     options::Choice,
     privacy::Rho,
-    request::{AccountOptions, Instead, Kind as OptionKind, OPTIONS, OptionSpec, PlanQuestion, Said, Sizes, Value},
+    request::{AccountOptions, Instead, OPTIONS, OptionKind, OptionSpec, PlanQuestion, Said, Sizes, Value},
     table::Source,
 };
 use dplm_ledger::{Payer, Tally};

@@ -107,8 +107,8 @@ impl NativeTable {
     }
 }
 
-/// Batches of rows, cut wherever an array of a column ends; nothing where the columns are not of
-/// the same length.
+/// Batches of rows, cut wherever an array of a column ends; `None` if the columns are not of the
+/// same length.
 fn batches(schema: &SchemaRef, columns: &[&NativeColumn]) -> Option<Vec<RecordBatch>> {
     let rows = columns.first().map_or(0, |column| column.rows());
     if columns.iter().any(|column| column.rows() != rows) {

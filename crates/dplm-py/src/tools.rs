@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fs::File, io, path::PathBuf};
 
 use arrow_array::RecordBatch;
-use dplm::report::{Table, TableOptions};
+use dplm::report::{Table, TableOptions, plan_page as plan_page_of};
 use dplm_simulate::{Format, Setting, fresh_seed, record_batch, write_table};
 use pyo3::{prelude::*, types::PyCapsule};
 
@@ -33,6 +33,14 @@ pub fn plan(py: Python<'_>, said: Keywords) -> PyResult<String> {
     let forecast = py.detach(|| request.forecast(&question, false, dplm_methods::METHODS));
     let forecast = forecast.map_err(Kind::of_request)?;
     Ok(serde_json::to_string(&forecast).expect("plain data serialise"))
+}
+
+/// The page of `dplm plan --page`, which calls the model by this name.
+#[pyfunction]
+pub fn plan_page(py: Python<'_>, said: Keywords, model: &str) -> PyResult<String> {
+    let (request, question) = said.plan()?;
+    let forecast = py.detach(|| request.forecast(&question, true, dplm_methods::METHODS));
+    Ok(plan_page_of(&forecast.map_err(Kind::of_request)?, model))
 }
 
 /// Results side by side, from their documents.

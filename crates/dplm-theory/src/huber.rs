@@ -237,7 +237,7 @@ mod tests {
     fn is_least_squares_when_nothing_is_clipped() {
         let (x, y) = simulated::regression(2, 300, &THETA, 2.0);
         let fit = solve(&x, &y, 4, 1e6);
-        let mut ols = dplm::diagnose::Ols::new(4);
+        let mut ols = crate::clear::Ols::new(4);
         ols.push(&x, &y).expect("rows of four");
         let expected = ols.finish().expect("full rank").coefficients;
         assert!(fit.theta.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-13));

@@ -6,6 +6,8 @@
 //! return [`NotPrivate`]: they are for `dplm diagnose`, for tests and for the lab. What a private
 //! fit is planned with is in `dplm::theory`.
 //!
+//! [`clear`] has what a custodian computes from a table: least squares, and moments.
+//!
 //! Matrices are row-major slices throughout: `x[i * p + j]` is row i, column j.
 
 pub mod law;
@@ -13,6 +15,7 @@ pub mod no_clipping;
 pub mod bounds;
 pub mod rates;
 pub mod huber;
+pub mod clear;
 
 pub use dplm::privacy::NotPrivate;
 use dplm::theory::OutOfRange;

@@ -6,7 +6,7 @@ use dplm::{
     descend::Descent,
     formula::{Column, Kind, Model},
     privacy::{Budget, Neighbours, Rho, noise::FixedSeed},
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells},
 };
 use dplm_theory::law::IterateLaw;
@@ -39,7 +39,7 @@ impl Data {
         Data { x: x.into_iter().map(|row| row.into_iter().map(round).collect()).collect(), y }
     }
 
-    fn rows(&self) -> MemoryRows {
+    fn rows(&self) -> Encoded {
         let column = |name: String| Column { name, kind: Kind::Standard };
         let features = (0..FEATURES).map(|j| column(format!("x{j}"))).collect();
         let design = Design::new(&Model::of_columns(column("y".to_owned()), features, false));

@@ -10,13 +10,13 @@ use crate::{
     Charge, Dataset, Error, Fitted, GroupedDataset, NoiseSource, Person, Prepared, PreparedGroups, Progress, Reading,
     Receipt,
     dataset::check_within,
-    formula::{By, Column, Formula, Weights},
+    formula::{By, Formula, Weights},
     lattice::Design,
     method::{self, Asked, Asks, ConfigError, Entry, Method, Request, Tuning},
     plan::{Assumption, Forecast, Question, Stated},
     privacy::{Rho, Unit, convert::Conversion},
     request::{FitRequest, Instead, Opt, OptionError, PlanQuestion, RunOptions},
-    rows::{Executor, Packer},
+    rows::Encoded,
     table::{ReadOptions, Schema, Source},
     warning::Warning,
 };
@@ -282,36 +282,30 @@ impl CheckedFit {
         Ok(Data { method: Arc::clone(&self.method), rows })
     }
 
-    /// Rows on other machines, which were packed there by [`packer`](Self::packer); `schema` is
-    /// what the table declares.
+    /// Rows that are kept elsewhere, those of each group by themselves or all together. There
+    /// are `units` units, in a group or in none; `schema` is what the table declares.
     ///
     /// # Errors
-    /// When columns are missing, or the rows cannot be asked.
-    pub fn remote(&self, executor: Arc<dyn Executor>, schema: &Schema, run: &RunOptions) -> Result<Data, Error> {
-        let reading = self.reading(run, Progress::NONE);
-        let rows = match &self.groups {
-            None => OneOrGroups::One(Box::new(Dataset::remote(executor, schema, &self.formula, &reading)?)),
-            Some((by, sizes)) => OneOrGroups::Groups(GroupedDataset::remote(
-                executor,
-                schema,
-                &self.formula,
-                &reading,
-                by,
-                sizes.clone(),
-            )?),
+    /// When columns are missing.
+    ///
+    /// # Panics
+    /// As [`Dataset::elsewhere`] and [`GroupedDataset::elsewhere`].
+    pub fn elsewhere(
+        &self,
+        (mut rows, units): (Vec<Encoded>, u64),
+        schema: &Schema,
+        run: &RunOptions,
+    ) -> Result<Data, Error> {
+        let (reading, formula) = (self.reading(run, Progress::NONE), &self.formula);
+        let rows = match (&self.groups, rows.len()) {
+            (Some((by, sizes)), _) => {
+                let rows = (rows, units);
+                OneOrGroups::Groups(GroupedDataset::elsewhere(rows, schema, formula, &reading, by, sizes.clone())?)
+            }
+            (None, 1) => OneOrGroups::One(Box::new(Dataset::elsewhere(rows.remove(0), schema, formula, &reading)?)),
+            (None, _) => unreachable!("rows that are not in groups are together"),
         };
         Ok(Data { method: Arc::clone(&self.method), rows })
-    }
-
-    /// Packs a part of a table for rows that stay on other machines, and the columns that it wants.
-    ///
-    /// # Errors
-    /// When columns are missing, or persons may have more rows than can be packed.
-    pub fn packer(&self, schema: &Schema, part: u32) -> Result<(Packer, Vec<Column>), Error> {
-        let design = self.design(schema)?;
-        let columns = design.columns().iter().cloned().chain(self.by().map(By::column)).collect();
-        let groups = self.by().map(|by| by.levels().len());
-        Ok((Packer::new(design, part, groups, self.person())?, columns))
     }
 
     /// How a row of a table is encoded.
@@ -367,7 +361,9 @@ impl CheckedFit {
         };
         match forecast {
             Ok(found) => Ok(Ok(found)),
-            Err(Error::Config(ConfigError::WithInstrument { .. })) => Ok(Err(Unforeseen::Instrument)),
+            Err(Error::Config(ConfigError::NoForecastOfInstruments { longer })) => {
+                Ok(Err(Unforeseen::Instrument { longer }))
+            }
             Err(Error::Config(ConfigError::NoForecast)) if self.person().is_some() => Ok(Err(Unforeseen::Persons)),
             Err(Error::Config(ConfigError::NoForecast)) => Ok(Err(Unforeseen::Columns)),
             Err(other) => Err(other),
@@ -434,9 +430,13 @@ pub enum Unforeseen {
     /// The sizes of groups are not known.
     #[error("there is no forecast for groups")]
     Groups,
-    /// How the instrument moves its regressor is not known.
-    #[error("there is no forecast for a model with an instrument")]
-    Instrument,
+    /// How the instruments move their regressor is not known.
+    #[error("{}", method::without_strength(*longer))]
+    Instrument {
+        /// By how many percent their set is longer than in the clear, if they are strong and that can
+        /// be said.
+        longer: Option<u32>,
+    },
     /// Nothing is known of how these columns spread.
     #[error("there is no forecast for it on such columns")]
     Columns,

@@ -37,6 +37,12 @@ impl Contrast {
         whole
     }
 
+    /// The weight of the coordinate `place`, where that is the only one.
+    pub(crate) fn only(&self, place: usize) -> Option<f64> {
+        let is_alone = self.weights.iter().enumerate().all(|(k, weight)| (k == place) == (*weight != 0.0));
+        is_alone.then(|| self.weights[place])
+    }
+
     /// `offset + weights . theta`.
     pub fn of(&self, theta: &[f64]) -> f64 {
         self.offset + dot(&self.weights, theta)
@@ -52,6 +58,8 @@ mod tests {
         let contrast = Contrast { weights: vec![2.0, -1.0], offset: 5.0 };
         assert_eq!(contrast.of(&[1.0, 3.0]), 4.0);
         assert_eq!(Contrast::coordinate(1, 3).of(&[4.0, 5.0, 6.0]), 5.0);
+        assert_eq!([0, 1].map(|place| Contrast::coordinate(1, 3).only(place)), [None, Some(1.0)]);
+        assert_eq!(contrast.only(0), None);
         let parts = [contrast, Contrast::coordinate(0, 2)];
         assert_eq!(Contrast::combined(&parts, &[2.0, -3.0]), Contrast { weights: vec![1.0, -2.0], offset: 10.0 });
     }

@@ -3,7 +3,6 @@
 use crate::{
     GroupError, HypothesisError, Interrupted, PredictionError,
     dataset::UnusableError,
-    diagnose::OlsError,
     formula::FormulaError,
     interval::IntervalError,
     lattice::LatticeError,
@@ -15,7 +14,7 @@ use crate::{
     progress::background::ThreadsError,
     report::FitFileError,
     request::OptionError,
-    rows::{DeviceError, RemoteError},
+    rows::DeviceError,
     schema::SchemaError,
     study::StudyError,
     table::DataError,
@@ -71,27 +70,45 @@ pub enum Error {
     /// The data cannot be used as they are.
     #[error("{}", _0.sentence(Interface::Rust))]
     Data(#[from] DataError),
-    /// Rows on other machines did not answer as they must.
+    /// A crate beside the library, which keeps rows or looks at them, cannot do what is asked.
     #[error(transparent)]
-    Remote(#[from] RemoteError),
-    /// A graphics card cannot be used.
+    Other(#[from] OtherError),
+    /// There is no such device for these rows.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The guarantee cannot be given.
     #[error(transparent)]
     Privacy(#[from] PrivacyError),
-    /// Least squares has no answer.
-    #[error(transparent)]
-    Ols(#[from] OlsError),
     /// A fit was not written or read.
     #[error(transparent)]
     FitFile(#[from] FitFileError),
-    /// There are no such threads to be had.
+    /// The threads cannot be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     /// Interrupted by the user.
     #[error("interrupted before the fit was finished")]
     Interrupted,
+}
+
+/// An error of a crate beside the library, in that crate's words. They name machines, columns and
+/// what is public of the rows, never anything of a cell.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct OtherError {
+    kind: ErrorKind,
+    why: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl OtherError {
+    /// An error of another crate, and what it is about.
+    pub fn new(kind: ErrorKind, why: impl std::error::Error + Send + Sync + 'static) -> OtherError {
+        OtherError { kind, why: Box::new(why) }
+    }
+
+    /// The other crate's error, if it is of this type.
+    pub fn why<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.why.downcast_ref()
+    }
 }
 
 /// What an error is about, for interfaces that have a class of errors for each.
@@ -141,13 +158,9 @@ impl Error {
     /// What the error is about.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            // Before anything is spent; afterwards it is the fit that failed, whatever the reason.
-            Error::Remote(RemoteError::WidePersons { .. }) => ErrorKind::Request,
-            Error::Device(DeviceError::OutOfMemory | DeviceError::Failed { .. }) => ErrorKind::Fit,
+            Error::Other(error) => error.kind,
             // Only the data can tell how many rows there are.
-            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) | Error::Remote(_) => {
-                ErrorKind::Data
-            }
+            Error::Config(ConfigError::TooFewRows { .. }) | Error::Data(_) | Error::FitFile(_) => ErrorKind::Data,
             Error::Threads(ThreadsError::Refused) => ErrorKind::Fit,
             Error::Formula(_)
             | Error::Threads(_)
@@ -163,12 +176,9 @@ impl Error {
             | Error::Hypothesis(_)
             | Error::Prediction(_)
             | Error::Lattice(LatticeError::ClipOutOfRange { .. }) => ErrorKind::Request,
-            Error::Lattice(_)
-            | Error::Privacy(_)
-            | Error::Ols(_)
-            | Error::Unusable(_)
-            | Error::NotKept(_)
-            | Error::Interrupted => ErrorKind::Fit,
+            Error::Lattice(_) | Error::Privacy(_) | Error::Unusable(_) | Error::NotKept(_) | Error::Interrupted => {
+                ErrorKind::Fit
+            }
         }
     }
 }

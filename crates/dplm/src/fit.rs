@@ -28,8 +28,8 @@ pub struct Fit {
     pub formula: String,
     /// How many privacy units were fitted, rows or persons; public.
     pub rows: u64,
-    /// How many of them contribute anything, as that was released; none where it was not. The
-    /// others have a missing cell, or a weight of 0.
+    /// How many of them contribute anything, as released; `None` if it was not. The others have a
+    /// missing cell, or a weight of 0.
     #[serde(default)]
     pub rows_used: Option<Bounded>,
     /// Who is protected, where it is not each row.
@@ -48,7 +48,7 @@ pub struct Fit {
     /// What intervals were asked for.
     pub asked: Target,
     /// What the intervals are for: what was asked for, or the robust coefficients where a released
-    /// test shows that clipping bends the fit.
+    /// test shows that clipping biases the fit.
     pub target: Target,
     /// How the intervals were made.
     pub interval: IntervalMethod,
@@ -90,7 +90,7 @@ pub struct Fit {
     pub design: Design,
     /// How intervals are made from what was released; none when nothing was released for them.
     pub inference: Option<Inference>,
-    /// How the instrument moves the regressor; none where there is no instrument.
+    /// How the instruments move the regressor; `None` if there is no instrument.
     #[serde(default)]
     pub first_stage: Option<FirstStage>,
     /// The budget of the data set, where a ledger keeps it.
@@ -123,21 +123,60 @@ impl Focus {
     }
 }
 
-/// How an instrument moves the regressor that it is for.
+/// How instruments move the regressor that they are for, and what they say of its coefficient.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FirstStage {
     /// The regressor.
     pub regressor: String,
-    /// The instrument.
-    pub instrument: String,
-    /// The test that it does not move the regressor: chi-square with one degree of freedom.
+    /// The instruments.
+    pub instruments: Vec<String>,
+    /// The test that they do not move the regressor: chi-square.
     pub statistic: f64,
-    /// The probability of a statistic at least this large if it does not.
+    /// Its degrees of freedom: columns of the instruments that the budget can tell from others.
+    pub df: usize,
+    /// The probability of a statistic at least this large if they do not.
     pub p_value: f64,
-    /// The ends of the values that are rejected at the level of the fit, where those that are not
-    /// are all others.
-    pub excluded: Option<(f64, f64)>,
+    /// The Anderson-Rubin set at the level of the fit: the values of the coefficient that are not
+    /// rejected, in order. Empty where all are.
+    pub set: Vec<Piece>,
+    /// The test that the instruments agree about the coefficient; `None` if there is one.
+    pub disagreement: Option<Disagreement>,
+}
+
+/// A piece of a set of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Piece {
+    /// Where it starts; `None` if it has no lower end.
+    pub low: Option<f64>,
+    /// Where it ends; `None` if it has no upper end.
+    pub high: Option<f64>,
+}
+
+impl Piece {
+    pub(crate) fn of((low, high): (f64, f64)) -> Piece {
+        let [low, high] = [low, high].map(|end| Some(end).filter(|end| end.is_finite()));
+        Piece { low, high }
+    }
+
+    /// Whether it holds a number.
+    pub fn holds(&self, value: f64) -> bool {
+        self.low.is_none_or(|low| low <= value) && self.high.is_none_or(|high| value <= high)
+    }
+}
+
+/// The test that several instruments agree (Sargan 1958, Hansen 1982): the least statistic that any
+/// value of the coefficient has.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Disagreement {
+    /// The statistic: chi-square, if the instruments move the regressor.
+    pub statistic: f64,
+    /// Its degrees of freedom.
+    pub df: usize,
+    /// The probability of a statistic at least this large if all are instruments.
+    pub p_value: f64,
 }
 
 /// One of several groups that were fitted together.
@@ -148,10 +187,10 @@ pub struct Group {
     pub by: By,
     /// The level of this one.
     pub level: String,
-    /// The standard deviation of the noise in its number of units; none where that is publicly
+    /// The standard deviation of the noise in its number of units; `None` if that is publicly
     /// known.
     pub size_sd: Option<f64>,
-    /// How many units there are in all, in a group or in none; public. Not told by files of older
+    /// How many units there are in all, in a group or in none; public. Not in files of older
     /// versions.
     #[serde(default)]
     pub units: Option<u64>,
@@ -163,10 +202,10 @@ pub struct Group {
 pub struct Coefficient {
     /// `(Intercept)`, `column` or `column[level]`.
     pub name: String,
-    /// The estimate; none where the coefficient was left out or is not identified, unless the fit
-    /// is for prediction.
+    /// The estimate; `None` if the coefficient was left out or is not identified, unless the fit is
+    /// for prediction.
     pub estimate: Option<f64>,
-    /// How sure it is; none when only a prediction was asked for, or nothing can be said at this
+    /// How sure it is; `None` when only a prediction was asked for, or nothing can be said at this
     /// budget.
     pub precision: Option<Precision>,
     /// False when the budget cannot tell this coefficient from anything.
@@ -186,8 +225,8 @@ pub struct Precision {
     /// The upper end of the interval; infinity where the budget cannot bound it at this level.
     #[serde(with = "crate::number::or_infinite")]
     pub high: f64,
-    /// The degrees of freedom with which the standard error is known; none where it is known so
-    /// well that Student's distribution is Gaussian.
+    /// The degrees of freedom with which the standard error is known; `None` if it is known so well
+    /// that Student's distribution is Gaussian.
     pub df: Option<f64>,
     /// The estimate less the value that is tested, over the standard error: a z value, or a t value
     /// where `df` is given.
@@ -345,8 +384,8 @@ impl Fit {
             (Target::Robust, None) => "robust (Huber)",
             (Target::Robust, Some(_)) => "weighted robust (Huber)",
         };
-        // Where clipping bends a fit to this data set, the robust coefficients are of this data set
-        // too.
+        // Where clipping biases a fit to this data set, the robust coefficients are of this data
+        // set too.
         let of = match self.asked {
             Target::Sample => "this data set",
             Target::Population | Target::Robust => "the population",

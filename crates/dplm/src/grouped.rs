@@ -37,8 +37,7 @@ pub struct GroupedFit {
     pub by: By,
     /// How many privacy units there are in all, rows or persons, in a group or in none; public.
     pub rows: u64,
-    /// How many of them are in a group and contribute anything, as that was released; none where it
-    /// was not.
+    /// How many of them are in a group and contribute anything, as released; `None` if it was not.
     #[serde(default)]
     pub rows_used: Option<Bounded>,
     /// Who is protected, where it is not each row.
@@ -70,7 +69,7 @@ pub struct FittedGroup {
     pub level: String,
     /// How many units it has, as that was released, and at least 1; or as it is publicly known.
     pub size: u64,
-    /// The standard deviation of the noise in the size; none where it is publicly known.
+    /// The standard deviation of the noise in the size; `None` if it is publicly known.
     pub size_sd: Option<f64>,
     /// Its fit, or why there is none.
     pub outcome: GroupOutcome,
@@ -82,7 +81,7 @@ pub struct FittedGroup {
 pub enum GroupOutcome {
     /// It was fitted.
     Fitted(Box<Fit>),
-    /// Its size shows that nothing can be told, for this reason.
+    /// Its size shows that the group cannot be fitted, for this reason.
     NotFitted(String),
 }
 
@@ -191,7 +190,7 @@ impl GroupedFit {
         self.groups.iter().filter_map(|group| group.fit().map(|fit| (group, fit)))
     }
 
-    /// The names of the coefficients, in formula order; none where no group was fitted.
+    /// The names of the coefficients, in formula order; empty if no group was fitted.
     pub fn names(&self) -> Vec<String> {
         let first = self.fits().next();
         first.map_or(Vec::new(), |(_, fit)| fit.reported().map(|one| one.name.clone()).collect())
@@ -226,7 +225,7 @@ impl GroupedFit {
         tests
     }
 
-    /// Tests whether some coefficients are the same in all groups that have them all; none where
+    /// Tests whether some coefficients are the same in all groups that have them all; `None` if
     /// fewer than two do.
     pub fn equality_of(&self, names: &[String]) -> Option<EqualityTest> {
         let known = self.known();
@@ -293,7 +292,7 @@ impl Estimates {
         self.names.iter().position(|one| one == name)
     }
 
-    /// Some of them; none where one is not identified.
+    /// Some of them; `None` if one is not identified.
     fn only(&self, names: &[String]) -> Option<Estimates> {
         let places = names.iter().map(|name| self.place(name)).collect::<Option<Vec<usize>>>()?;
         let size = places.len();

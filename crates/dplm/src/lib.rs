@@ -6,26 +6,26 @@
 //! # Ok::<(), dplm::Error>(())
 //! ```
 //!
-//! A [`formula`] says what is publicly known of each column, a budget `rho` how much may be told
-//! about any one row. [`lm`] lists the options; the [`Fit`] it gives holds released and public
-//! numbers only, so it may be printed, kept, and asked for other levels and for predictions as
-//! often as one likes.
+//! A [`formula`] states what is publicly known of each column, and a budget `rho` how much may be
+//! revealed about any one row. [`lm`] lists the options. The [`Fit`] that it returns holds released
+//! and public numbers only, so it may be printed, kept, and asked for other levels and for
+//! predictions any number of times.
 //!
 //! # Where to look
 //! | to | see |
 //! |---|---|
 //! | write a model | [`formula::Formula`]: bounds `[low..high]`, levels `{a,b}` |
 //! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's); more in the crate `dplm-methods` |
-//! | know beforehand how accurate a fit will be | [`plan`]; nothing is read |
+//! | know beforehand how accurate a fit will be | [`plan`]; no data are read |
 //! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`]; tests of hypotheses [`Fit::t_test`], [`Fit::wald_test`] |
 //! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
-//! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] wants the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` gives one |
-//! | look at the data in the clear, as their custodian | [`diagnose`], where everything is [`NotPrivate`](privacy::NotPrivate) |
-//! | check the guarantee | [`privacy`]: the budget, the exact noise and its proof, the one way out |
+//! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] takes the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` makes one |
+//! | look at the data without noise, as their custodian | [`Dataset::not_private`], where everything is [`NotPrivate`](privacy::NotPrivate); the crate `dplm-theory` |
+//! | check the guarantee | [`privacy`]: the budget, the exact noise and its proof, the only way from rows to the outside |
 //!
 //! # How it works
 //! Modules are declared in the order data flows through them, and none uses a later one; a test
-//! keeps that true.
+//! checks that.
 //!
 //! ```text
 //! rows --encode--> lattice --sum--> Sensitive --release(Spend, rng)--> Released --> iterates --> intervals --> report
@@ -36,18 +36,19 @@
 //! exactly rounded Gaussian: the guarantee holds for the program, and not only for its
 //! idealisation.
 //!
-//! The modules `lattice`, `rows` and `descend` are the engine. They can be reached for benchmarks
-//! and experiments, and promise no stability.
+//! The modules `lattice`, `rows` and `descend` are the engine. They are accessible for benchmarks
+//! and experiments, without a promise of stability.
 //!
 //! # Features
 //! `csv`, `parquet` and `arrow` read the formats of these names, and all are on. `parquet` needs
 //! `arrow`, since its columns are decoded to Arrow's arrays. A program that embeds this crate can
-//! leave out what it does not read, and with it most of the dependencies. `cuda` keeps rows on an
-//! NVIDIA GPU where one is asked for, and is off; it needs nothing to build, and NVIDIA's driver at
-//! run time.
+//! leave out what it does not read, and with it most of the dependencies.
+//!
+//! Rows can be kept by other crates: `dplm-gpu` keeps them on an NVIDIA GPU where one is asked for,
+//! once the program has called `dplm_gpu::install()`, and `dplm-cluster` on other machines.
 //!
 //! # Platforms
-//! Unix systems and Windows; Linux is where it is tested, and `system` has what differs.
+//! Unix systems and Windows. It is tested on Linux; the module `system` has what differs.
 
 mod error;
 pub mod number;
@@ -91,9 +92,10 @@ pub use checked::{CheckedFit, Data, DryRun, Foreseen, ForeseenGroup, PreparedFit
 pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Reading, Receipt};
 pub use descend::Trajectory;
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, OtherError};
 pub use fit::{
-    Bounded, Coefficient, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Precision,
+    Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Piece,
+    Precision,
 };
 pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, EventEffects, Hypothesis, HypothesisError, PeriodEffect, TTest, WaldTest};

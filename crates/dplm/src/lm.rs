@@ -26,7 +26,7 @@ pub fn lm(formula: &str) -> Lm<'static> {
 }
 
 /// A regression that is being described; [`lm`] starts one. Nothing is read or spent before it is
-/// fitted, and a mistake is told then.
+/// fitted, and a mistake is reported then.
 #[derive(Clone)]
 #[must_use = "nothing is fitted before fit is called"]
 pub struct Lm<'a> {

@@ -37,6 +37,11 @@ pub(crate) fn columns(matrix: &Mat<f64>, kept: &[usize]) -> Mat<f64> {
     Mat::from_fn(matrix.nrows(), kept.len(), |j, k| matrix[(j, kept[k])])
 }
 
+/// A square matrix times a rotation that leaves nothing above its diagonal.
+pub(crate) fn turned_to_triangle(matrix: &Mat<f64>) -> Mat<f64> {
+    matrix.transpose().qr().thin_R().transpose().to_owned()
+}
+
 /// The inverse of a square matrix; entries are not finite if it is singular.
 pub(crate) fn inverse(matrix: &Mat<f64>) -> Mat<f64> {
     matrix.partial_piv_lu().solve(Mat::<f64>::identity(matrix.nrows(), matrix.nrows()))

@@ -30,7 +30,7 @@ impl Refinement {
     ///
     /// # Errors
     /// When the fit is not one that can be refined: by itself, by the automatic method, with
-    /// intervals, of somebody's data.
+    /// intervals, of data.
     pub fn new(first: Fit, rho: Rho) -> Result<Refinement, ConfigError> {
         let method = asked_again(&first, rho)?;
         Ok(Refinement { method, first })
@@ -58,7 +58,7 @@ impl Refinement {
         self.first.statement.as_ref()
     }
 
-    /// Who a row is of.
+    /// Which person a row belongs to, if persons are protected.
     pub fn person(&self) -> Option<&Person> {
         self.first.person.as_ref()
     }
@@ -73,7 +73,7 @@ impl Refinement {
         self.first.group.as_ref().map(|group| &group.by)
     }
 
-    /// The columns that are read, the response first; none where `.` leaves them to the table.
+    /// The columns that are read, the response first; `None` if `.` leaves them to the table.
     ///
     /// # Errors
     /// When the formula of the first fit is not understood.

@@ -182,6 +182,7 @@ impl Schema {
     }
 
     /// The columns of a text, named by its first line.
+    #[cfg(feature = "csv")]
     pub(crate) fn of_text(names: Vec<String>) -> Self {
         let fields = names.into_iter().map(|name| Field::new(name, Type::Undeclared)).collect();
         Self { fields, names_are_declared: false }

@@ -5,13 +5,42 @@
 pub(crate) use self::windows::FileExt;
 #[cfg(unix)]
 pub(crate) use std::os::unix::fs::FileExt;
-use std::{fs::File, io};
+use std::{
+    fs::{File, Metadata},
+    io,
+    time::SystemTime,
+};
 
 /// The environment variable that names the folder of temporary files.
 pub(crate) const TEMPORARY_FOLDER: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
 
-/// The file name of NVIDIA's driver.
-pub(crate) const GPU_DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
+/// What changes when a file is written or another takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileState {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Which file it is, and when anything of it changed, which programs that set the time of
+    /// modification cannot hide.
+    #[cfg(unix)]
+    node: [i128; 4],
+}
+
+impl FileState {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let node = {
+            use std::os::unix::fs::MetadataExt;
+            let (second, nanosecond) = (metadata.ctime(), metadata.ctime_nsec());
+            [metadata.dev().into(), metadata.ino().into(), second.into(), nanosecond.into()]
+        };
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            node,
+        }
+    }
+}
 
 /// The free bytes on the file's disk, if they are fewer than `more`.
 ///

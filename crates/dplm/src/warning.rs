@@ -59,7 +59,7 @@ pub enum Warning {
         /// What would bring it to a tenth of a unit.
         enough: Enough,
     },
-    /// So many coefficients need more rows, or more budget, for intervals.
+    /// The number of coefficients needs more rows, or more budget, for intervals.
     BudgetForColumns {
         /// How many coefficients there are.
         features: usize,
@@ -88,7 +88,7 @@ pub enum Warning {
     /// Moments that were given are not those of these rows, so that nothing can be said at this
     /// budget.
     MomentsContradicted,
-    /// Clipping could bend the fit, and a released test saw no sign of it.
+    /// Clipping could bias the fit, and a released test saw no sign of it.
     Clipped {
         /// The share of rows that is clipped.
         share: f64,
@@ -115,7 +115,7 @@ pub enum Warning {
         /// The share of rows that is clipped.
         share: f64,
     },
-    /// Rows are clipped, and the test of whether that bends the fit would see too little.
+    /// Rows are clipped, and the test of whether that biases the fit would have too little power.
     ClippedUnseen {
         /// The share of rows that is clipped.
         share: f64,
@@ -190,12 +190,12 @@ impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Warning::FixedSeed => f.write_str(
-                "the noise came from a fixed seed, so whoever knows the seed can remove it: this output is not private and must not be published",
+                "the noise came from a fixed seed, so anyone who knows the seed can remove it: this output is not private and must not be published",
             ),
             Warning::FewRowsUsed { used, most, of, unit, within } => write!(
                 f,
                 "only about {} of {} {} are used, and at most about {}: all others have {}a missing cell in a column of the model, where text \
-                 that is no number and a level that is not listed count as missing, or a weight of 0",
+                 that is not a number and a level that is not listed count as missing, or a weight of 0",
                 grouped(*used),
                 grouped(*of),
                 unit.plural(),
@@ -227,7 +227,7 @@ impl std::fmt::Display for Warning {
             ),
             Warning::BudgetForColumns { features, enough } => write!(
                 f,
-                "the budget is small for {features} coefficients on so many rows; about {enough} would do for most intervals"
+                "the budget is small for {features} coefficients on this number of rows; about {enough} would do for most intervals"
             ),
             Warning::LeftOut { columns } => {
                 let (coefficients, them) =
@@ -398,7 +398,7 @@ impl std::fmt::Display for Cause {
     }
 }
 
-/// What would be enough where a budget is not: so many rows, or persons, or so large a budget.
+/// What would be enough where a budget is not: a number of rows, or persons, or a larger budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Enough {
     /// The rows, at the budget given.

@@ -8,7 +8,7 @@ use dplm::{
     lattice::{Clip, Design, Ladder, Lattice},
     method::{ConfigError, IntervalMethod, Outcome, Plan as _, Purpose, Request, Target, auto},
     privacy::{Rho, noise::FixedSeed},
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells, MISSING},
 };
 use faer::linalg::solvers::Solve;
@@ -78,13 +78,13 @@ fn table(rows: usize, seed: u64) -> Table {
 }
 
 impl Table {
-    fn rows(&self) -> MemoryRows {
+    fn rows(&self) -> Encoded {
         let mut builder = MemoryBuilder::new(&self.design);
         builder.push(&self.block);
         builder.finish()
     }
 
-    fn in_order(&self, order: &[usize], chunk: usize) -> MemoryRows {
+    fn in_order(&self, order: &[usize], chunk: usize) -> Encoded {
         let mut builder = MemoryBuilder::new(&self.design);
         for rows in order.chunks(chunk) {
             let columns = self.block.columns.iter().map(|cells| match cells {
@@ -100,7 +100,7 @@ impl Table {
         auto::Config::new(request).plan(self.block.rows as u64, &self.design)
     }
 
-    fn fit_rows(&self, rows: &mut MemoryRows, request: Request, seed: u64) -> Outcome {
+    fn fit_rows(&self, rows: &mut Encoded, request: Request, seed: u64) -> Outcome {
         let plan = self.plan(request).unwrap();
         plan.run(rows, &self.design, &mut FixedSeed::new(seed), Progress::NONE).unwrap()
     }

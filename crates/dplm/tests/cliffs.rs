@@ -106,24 +106,43 @@ fn a_prediction_that_is_no_better_than_the_mean_says_so() {
     assert!(says(&clear, 0.015));
 }
 
+const HALF_ZEROS: [Drawn; 8] = [NORMAL, ZEROS, NORMAL, ZEROS, NORMAL, ZEROS, NORMAL, ZEROS];
+
 /// Half of the columns are zero in nineteen of twenty rows: every coefficient is printed, and
-/// intervals cover.
+/// intervals cover, whether robust ones are asked for or not.
 ///
 /// 8 slopes of 12 tables: fewer than 80 of 96 intervals cover in one of 10^6 seeds if 95 % do.
 #[test]
 fn columns_of_zeros_have_intervals() {
-    let columns = [NORMAL, ZEROS, NORMAL, ZEROS, NORMAL, ZEROS, NORMAL, ZEROS];
-    let robust = Request { target: Some(Target::Robust), ..request(0.1) };
-    let (mut printed, mut covered) = (0, 0);
-    for seed in 0..12 {
-        let outcome = table(10_000, &columns, normal, seed).fit(robust.clone(), seed).unwrap();
-        assert!(outcome.summary.row_length.is_some());
-        for one in outcome.coefficients[1..].iter().filter_map(|one| one.precision.as_ref()) {
-            printed += 1;
-            covered += u32::from(one.low <= SLOPE && SLOPE <= one.high);
+    for target in [Some(Target::Robust), None] {
+        let (mut printed, mut covered) = (0, 0);
+        for seed in 0..12 {
+            let table = table(10_000, &HALF_ZEROS, normal, seed);
+            let outcome = table.fit(Request { target, ..request(0.1) }, seed).unwrap();
+            assert!(outcome.summary.row_length.is_some() && outcome.target == Target::Robust);
+            for one in outcome.coefficients[1..].iter().filter_map(|one| one.precision.as_ref()) {
+                printed += 1;
+                covered += u32::from(one.low <= SLOPE && SLOPE <= one.high);
+            }
         }
+        assert!(printed >= 86 && 96 * covered >= 80 * printed, "{target:?}: {covered} of {printed}");
     }
-    assert!(printed >= 86 && 96 * covered >= 80 * printed, "{covered} of {printed}");
+}
+
+/// Rows may be longer where a larger budget affords what they tell; normal ones are left alone
+/// unless it is asked for.
+#[test]
+fn long_rows_are_shortened_less_with_more_budget() {
+    let length = |columns: &[Drawn], target, rho: f64| {
+        let outcome = table(10_000, columns, normal, 1).fit(Request { target, ..request(rho) }, 1);
+        outcome.unwrap().summary.row_length
+    };
+    let robust = Some(Target::Robust);
+    let [little, ample] = [0.05, 5.0].map(|rho| length(&HALF_ZEROS, robust, rho).unwrap());
+    assert!(ample > 1.4 * little, "{little} {ample}");
+    assert_eq!(length(&[NORMAL; 8], None, 0.1), None);
+    let usual = length(&[NORMAL; 8], robust, 0.1).unwrap();
+    assert!(usual < 1.1 * length(&[NORMAL; 8], robust, 0.01).unwrap(), "{usual}");
 }
 
 /// The second of two columns that repeat each other is left out, unless it is the one to be kept.

@@ -1,14 +1,12 @@
 //! Rows on a GPU give the bits of rows in memory. Without a GPU these tests print that and stop.
-#![cfg(feature = "cuda")]
-
-use std::sync::Arc;
 
 use dplm::{
     lattice::{Clip, Lattice},
     options::Device,
-    rows::{Card, DeviceError, Encoded, Rows},
+    rows::{DeviceError, Encoded, Rows, engine::Place},
     table::Source,
 };
+use dplm_gpu::{CardError, Gpu};
 use rand_chacha::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},
@@ -20,10 +18,10 @@ use crate::{
 };
 
 /// The card of this machine, or the reason why there is none.
-fn card() -> Option<Arc<Card>> {
-    match Card::open() {
+fn card() -> Option<Gpu> {
+    match Gpu::open() {
         Ok(card) => Some(card),
-        Err(error @ (DeviceError::NoDriver | DeviceError::NoCard)) => {
+        Err(error @ (CardError::NoDriver | CardError::NoCard)) => {
             eprintln!("skipped: {error}");
             None
         }
@@ -31,8 +29,8 @@ fn card() -> Option<Arc<Card>> {
     }
 }
 
-fn on(card: &Arc<Card>, data: &Data) -> Encoded {
-    Encoded::Memory(data.rows()).on_card(card).unwrap()
+fn on(card: &Gpu, data: &Data) -> Encoded {
+    data.rows().moved_to(card).unwrap()
 }
 
 /// Cells of every size, the largest among them, and rows of zeros.
@@ -62,8 +60,8 @@ fn a_card_answers_as_memory_does() {
     for (rows, features) in [(1, 7), (31, 1), (33, 3), (1000, 12), (20_003, 7), (3001, 53), (2000, 130), (1500, 300)] {
         for data in [Data::isotropic(rows, features, 6), extreme(rows, features, 6)] {
             let mut encoded = on(&card, &data);
-            assert!(matches!(encoded, Encoded::Device(_)));
-            answers_as_memory_does(encoded.rows_mut(), &mut data.rows());
+            assert!(encoded.place() == Place::Elsewhere);
+            answers_as_memory_does(&mut encoded, &mut data.rows());
         }
     }
 }
@@ -72,18 +70,18 @@ fn a_card_answers_as_memory_does() {
 fn rows_come_to_the_card_from_a_file() {
     let Some(card) = card() else { return };
     let data = Data::isotropic(200_003, 7, 6);
-    let mut encoded = data.in_a_file().on_card(&card).unwrap();
-    answers_as_memory_does(encoded.rows_mut(), &mut data.rows());
+    let mut encoded = data.in_a_file().moved_to(&card).unwrap();
+    answers_as_memory_does(&mut encoded, &mut data.rows());
 }
 
 /// Steps at these parameters on both, with clip thresholds of both regimes and of the largest size.
-fn same_steps(card: &Arc<Card>, data: &Data) {
+fn same_steps(card: &Gpu, data: &Data) {
     let (mut memory, mut encoded) = (data.rows(), on(card, data));
     let (features, count) = (memory.features(), memory.count());
     for (gamma, noise) in [(0.001, 1.0), (1.0, 1.0), (3.0, 1e-9), (300.0, 1e-9), (1e6, 1.0)] {
         let lattice = Lattice::plan(count, features, gamma, noise).unwrap();
         for clip in [lattice.clip(gamma), Clip::new(1 << 46), Clip::new((1 << 46) + 1)] {
-            let device = encoded.rows_mut();
+            let device = &mut encoded;
             for theta in [vec![64.0; features], (0..features).map(|j| 0.3 - 0.1 * (j % 7) as f64).collect()] {
                 let theta = lattice.theta(&theta);
                 let at = format!("{count} rows, {features} features, gamma {gamma}, {clip:?}");

@@ -7,7 +7,8 @@ use std::{
 };
 
 /// The crates that make fits; the lab and the benchmarks may look at rows they simulated.
-const CRATES: [&str; 6] = ["dplm", "dplm-methods", "dplm-cli", "dplm-ledger", "dplm-py", "../r/src/rust"];
+const CRATES: [&str; 8] =
+    ["dplm", "dplm-gpu", "dplm-cluster", "dplm-methods", "dplm-cli", "dplm-ledger", "dplm-py", "../r/src/rust"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -20,7 +21,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files of the crates that contain a word, as `dplm/src/rows/engine.rs`.
+/// The files of the crates that contain a word, as `dplm/src/rows/encoded.rs`.
 fn files_that_say(word: &str) -> Vec<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();
@@ -49,7 +50,7 @@ fn claims_are_made_where_rows_are_summed() {
             "dplm/src/privacy/sensitive.rs",
             "dplm/src/rows/answer.rs",
             "dplm/src/rows/batch.rs",
-            "dplm/src/rows/engine.rs",
+            "dplm/src/rows/encoded.rs",
             "dplm/src/rows/usable.rs",
         ],
     );
@@ -74,6 +75,18 @@ fn mechanisms_stand_where_they_are_argued() {
     let (library, others): (Vec<String>, Vec<String>) = said.into_iter().partition(|file| file.starts_with("dplm/"));
     assert_eq!(library, ["dplm/src/privacy/custom.rs", "dplm/src/privacy/mod.rs"]);
     assert_eq!(others, mechanisms);
+}
+
+/// Rows are handed to these stores, and to no others; only the library opens what they answer.
+#[test]
+fn stores_stand_where_they_are_argued() {
+    assert_said_in(
+        "Store for ",
+        &["dplm-cluster/src/lib.rs", "dplm-gpu/src/store.rs", "dplm/src/rows/file.rs", "dplm/src/rows/store.rs"],
+    );
+    assert_said_in("Accelerator for ", &["dplm-gpu/src/lib.rs"]);
+    assert_said_in("fn open(self) -> T", &["dplm/src/rows/store.rs"]);
+    assert_said_in("Shown(&self)", &["dplm/src/rows/engine.rs"]);
 }
 
 #[test]
@@ -104,4 +117,22 @@ fn rows_answer_with_nothing_bare() {
     ];
     let is_sealed = |answer: &&str| sealed.contains(answer) || answer.starts_with("NotPrivate<");
     assert!(answers.len() >= 12 && answers.iter().all(is_sealed), "{answers:?}");
+}
+
+/// So are the answers of the trait for stores, as long as nothing is claimed of them.
+#[test]
+fn stores_answer_with_nothing_bare() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rows/store.rs");
+    let text = fs::read_to_string(file).unwrap();
+    let text = text.split_once("pub trait Store").expect("the trait").1.split("\n}").next().unwrap();
+    let answers: Vec<&str> = text.split(") -> ").skip(1).map(|rest| rest.split([';', '{']).next().unwrap()).collect();
+    // What is publicly known of where rows are kept, and how fast.
+    let public = ["Result<(), Error>", "u64", "Place", "Costs"];
+    let is_closed = |answer: &str| {
+        let inner =
+            ["Result<", "Option<"].iter().fold(answer, |inner, outer| inner.strip_prefix(outer).unwrap_or(inner));
+        public.contains(&answer) || inner.starts_with("Unclaimed<") || inner.starts_with("Box<dyn Store>")
+    };
+    assert!(answers.len() >= 14 && answers.iter().all(|answer| is_closed(answer.trim())), "{answers:?}");
+    assert!(text.contains("see: &mut dyn FnMut(Unclaimed<&[f32]>)"), "pieces are shown closed");
 }

@@ -5,21 +5,21 @@ use dplm::{
     descend::{Descent, Trajectory},
     lattice::{ClippedOuter, Kernel, Ladder, Lattice, Outer, Whitening},
     privacy::{Budget, Neighbours, Rho},
-    rows::{CustomRows, Encoded, Forecast, MemoryBuilder, MemoryRows, RemoteError, Rows},
+    rows::{CustomRows, Encoded, ExpectedSteps, MemoryBuilder, Rows, engine::Place},
     table::{Block, Cells},
 };
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::common::{
-    Data, clipped_count, clipped_outer_sum, gradient_sum, hostile, outer_sum, square_sum, standard_design, tail_counts,
-    values,
+    Data, clipped_count, clipped_outer_sum, cluster, gradient_sum, hostile, outer_sum, square_sum, standard_design,
+    tail_counts, values,
 };
 
 const FEATURES: usize = 7;
 const RELATION: Neighbours = Neighbours::ReplaceOne;
 
-fn fit(mut rows: MemoryRows) -> Trajectory {
+fn fit(mut rows: Encoded) -> Trajectory {
     fit_on(&mut rows)
 }
 
@@ -36,7 +36,7 @@ fn on_threads(threads: usize, data: &Data) -> Trajectory {
     pool.install(|| fit(data.rows()))
 }
 
-fn in_chunks(data: &Data, size: usize) -> MemoryRows {
+fn in_chunks(data: &Data, size: usize) -> Encoded {
     let design = standard_design(FEATURES);
     let mut builder = MemoryBuilder::new(&design);
     let block = data.block();
@@ -181,7 +181,7 @@ fn screened_sums_equal_full_sums() {
         let lattice = Lattice::plan(30_000, features, gamma, 1e-3).unwrap();
         let clip = lattice.clip(gamma);
         // Enough steps for screening to seem worthwhile.
-        screened.clipped(clip, Some(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        screened.clipped(clip, Some(ExpectedSteps { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         let optimum = 1.0 / (features as f64).sqrt();
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut spread = |scale: f64| -> Vec<f64> {
@@ -194,6 +194,13 @@ fn screened_sums_equal_full_sums() {
             let mine = gradient_sum(&mut screened, clip, &theta, &lattice);
             let theirs = gradient_sum(&mut full, clip, &theta, &lattice);
             assert_eq!(mine, theirs, "gamma {gamma}, step {step}");
+            // None, few and half of the rows are longer.
+            for times in [8.0, 1.4, 1.0].into_iter().filter(|_| step % 6 == 5) {
+                let radius = (times * (features as f64).sqrt() * 4096.0) as u64;
+                let outer = ClippedOuter::Unclipped { theta: &theta, theta_unit: lattice.theta_unit(), radius };
+                let mine = clipped_outer_sum(&mut screened, clip, &outer);
+                assert_eq!(mine, clipped_outer_sum(&mut full, clip, &outer), "gamma {gamma}, step {step}, {times}");
+            }
         }
         let share = screened.visited().into_inner() as f64 / (60.0 * 30_000.0);
         assert!(share < most, "gamma {gamma}: visited {share} of the rows");
@@ -205,7 +212,7 @@ fn a_short_run_is_not_screened() {
     let mut rows = Data::isotropic(30_000, 5, 1).rows();
     let lattice = Lattice::plan(30_000, 5, 10.0, 1e-3).unwrap();
     let clip = lattice.clip(10.0);
-    rows.clipped(clip, Some(Forecast { steps: 3, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+    rows.clipped(clip, Some(ExpectedSteps { steps: 3, step_size: 0.25, noise_sd: 0.01 })).unwrap();
     for _ in 0..3 {
         gradient_sum(&mut rows, clip, &lattice.theta(&[0.1; 5]), &lattice);
     }
@@ -222,7 +229,7 @@ fn screening_starts_anew_on_another_lattice() {
     assert_eq!(lattices[0].1.clip(4.0), lattices[1].1.clip(2.0), "the case this test is about");
     for (gamma, lattice) in lattices {
         let clip = lattice.clip(gamma);
-        screened.clipped(clip, Some(Forecast { steps: 1000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        screened.clipped(clip, Some(ExpectedSteps { steps: 1000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         for step in 0..10 {
             let theta = lattice.theta(&[0.4 * (1.0 - 0.75f64.powi(step)); 5]);
             let mine = gradient_sum(&mut screened, clip, &theta, &lattice);
@@ -245,7 +252,7 @@ fn coarse_steps_are_exact() {
     let lattice = Lattice::plan(rows as u64, features, 50.0, 1.0).unwrap();
     let (mut coarse, mut full) = (data.rows(), data.rows());
     let clip = lattice.clip(50.0);
-    coarse.clipped(clip, Some(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.13 })).unwrap();
+    coarse.clipped(clip, Some(ExpectedSteps { steps: 100_000, step_size: 0.25, noise_sd: 0.13 })).unwrap();
     let mut rng = ChaCha20Rng::seed_from_u64(5);
     for scale in [0.0, 0.04, 0.04, 0.1, 1.0, 1e6] {
         let draw = |_| -> f64 { StandardNormal.sample(&mut rng) };
@@ -261,7 +268,7 @@ fn coarse_steps_are_exact() {
 }
 
 /// Every query, on rows in memory and on the same rows elsewhere.
-pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRows) {
+pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut Encoded) {
     assert_eq!(other.count(), memory.count());
     let features = memory.features();
     let lattice = Lattice::plan(memory.count(), features, 2.0, 1.0).unwrap();
@@ -293,7 +300,7 @@ pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut MemoryRo
     let custom = |rows: &dyn CustomRows| hostile(1 << 20).map(|query| values(rows.sum(&query, RELATION).unwrap()));
     match other.custom() {
         Ok(rows) => assert_eq!(custom(rows), custom(memory.custom().unwrap())),
-        Err(refusal) => assert!(matches!(refusal, dplm::Error::Remote(RemoteError::NotHere))),
+        Err(refusal) => assert_eq!(cluster::refusal(&refusal), Some(&dplm_cluster::RemoteError::NotHere)),
     }
     let whitening = Whitening::new(faer::Mat::from_fn(features, features, |i, j| 0.5 / (1 + i + j) as f64).as_ref());
     let (mut mine, mut theirs) = (other.whitened(&whitening).unwrap(), memory.whitened(&whitening).unwrap());
@@ -318,9 +325,9 @@ fn regressed_anew(features: usize) -> Whitening {
 fn a_file_answers_as_memory_does() {
     let data = Data::isotropic(200_003, FEATURES, 6);
     let mut encoded = data.in_a_file();
-    assert!(matches!(encoded, Encoded::File(_)));
-    assert!(matches!(Data::isotropic(10, FEATURES, 6).within(1 << 20), Encoded::Memory(_)));
-    answers_as_memory_does(encoded.rows_mut(), &mut data.rows());
+    assert_eq!(encoded.place(), Place::File);
+    assert_eq!(Data::isotropic(10, FEATURES, 6).within(1 << 20).place(), Place::Memory);
+    answers_as_memory_does(&mut encoded, &mut data.rows());
 }
 
 /// Rows for which a pass keeps few, many or no long rows: short ones first, the longest a cell
@@ -344,10 +351,10 @@ fn rows_seen_through_a_matrix_answer_as_kept_ones_do() {
     let shortened = identity.clone().shortened_to(Some(7000));
     for whitening in [turned, identity, shortened] {
         for data in hard_rows(70_001) {
-            let mut file = data.in_a_file();
-            assert!(matches!(file, Encoded::File(_)));
+            let file = data.in_a_file();
+            assert_eq!(file.place(), Place::File);
             let memory = data.rows();
-            for rows in [&memory as &dyn Rows, file.rows_mut()] {
+            for rows in [&memory as &dyn Rows, &file] {
                 let kept = rows.whitened(&whitening).unwrap();
                 for radius in [0, 1, 5000, 9000, 12_000, 1 << 19, 1 << 22] {
                     let seen = rows.through(&whitening).unwrap();
@@ -402,8 +409,9 @@ fn a_file_is_screened_within_its_memory() {
     let mut full = data.rows();
     let clip = lattice.clip(12.0);
     for (memory, is_screened) in [(4 << 20, true), (1 << 10, false)] {
-        let Encoded::File(mut rows) = data.within(memory) else { panic!("the rows take more than that") };
-        rows.clipped(clip, Some(Forecast { steps: 100_000, step_size: 0.25, noise_sd: 0.02 })).unwrap();
+        let mut rows = data.within(memory);
+        assert_eq!(rows.place(), Place::File, "the rows take more than that");
+        rows.clipped(clip, Some(ExpectedSteps { steps: 100_000, step_size: 0.25, noise_sd: 0.02 })).unwrap();
         for step in 0..20 {
             let theta = lattice.theta(&[0.37 * (1.0 - 0.75f64.powi(step)); FEATURES]);
             let mine = gradient_sum(&mut rows, clip, &theta, &lattice);

@@ -1,12 +1,8 @@
 //! The fitted model is the one in the formula: coefficients through the design are those of a
 //! straightforward computation.
 
-use dplm::{
-    Dataset, Design, Reading,
-    diagnose::{Ols, OlsFit},
-    formula::Formula,
-    table::Source,
-};
+use dplm::{Dataset, Design, Reading, formula::Formula, table::Source};
+use dplm_theory::clear::{Ols, OlsFit};
 
 /// The rows of a survey: pay, schooling, experience, hours, a region, membership.
 struct Person {

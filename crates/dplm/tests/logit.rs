@@ -112,7 +112,7 @@ fn sums_equal_a_plain_loop_on_every_engine() {
         rows.set_kernel(kernel);
         assert_eq!(all(&mut rows), reference, "{kernel:?}");
     }
-    assert_eq!(all(asked.data.in_a_file().rows_mut()), reference);
+    assert_eq!(all(&mut asked.data.in_a_file()), reference);
     assert_eq!(all(&mut asked.data.on_a_cluster(96, 3)), reference);
 }
 

@@ -10,7 +10,7 @@ use dplm::{
     formula::{Column, Kind},
     lattice::{Clip, ClippedOuter, Ladder, Lattice, Link, Number, Outer, Theta, Whitening},
     privacy::{Claim, Neighbours, Person, Sensitive},
-    rows::{CellCounts, Encoded, Forecast, OuterSum, Rows, usable_units},
+    rows::{CellCounts, Encoded, ExpectedSteps, OuterSum, Rows, engine, usable_units},
     table::{Block, Cells, MISSING},
 };
 use faer::Mat;
@@ -118,12 +118,13 @@ fn rows_in(place: Place, data: &Data) -> Box<dyn Rows> {
 }
 
 fn boxed(encoded: Encoded, place: Place) -> Box<dyn Rows> {
-    match (encoded, place) {
-        (Encoded::File(rows), Place::File) => Box::new(rows),
-        (Encoded::Memory(rows), Place::Memory) => Box::new(rows),
-        (Encoded::Remote(rows), Place::Cluster) => Box::new(rows),
-        _ => panic!("one byte holds no row, and all memory any"),
-    }
+    let expected = match place {
+        Place::Memory => engine::Place::Memory,
+        Place::File => engine::Place::File,
+        Place::Cluster => engine::Place::Elsewhere,
+    };
+    assert_eq!(encoded.place(), expected, "one byte holds no row, and all memory any");
+    Box::new(encoded)
 }
 
 /// Persons with their rows.
@@ -195,9 +196,9 @@ impl People {
         }
         match place {
             Place::Cluster if self.within => {
-                Encoded::Remote(table.on_a_cluster_by(&within_design(self.features), &of_rows, self.most, 1))
+                table.on_a_cluster_by(&within_design(self.features), &of_rows, self.most, 1)
             }
-            Place::Cluster => Encoded::Remote(table.persons_on_a_cluster(&of_rows, self.most, 1)),
+            Place::Cluster => table.persons_on_a_cluster(&of_rows, self.most, 1),
             _ if self.within => table.within_persons(&of_rows, self.most, memory_of(place)),
             _ => table.by_person(&of_rows, self.most, memory_of(place)),
         }
@@ -610,7 +611,7 @@ const STEPS: i32 = 40;
 fn ask_along_a_path(rows: &mut dyn Rows, neighbours: Neighbours) -> Vec<Sensitive> {
     let (count, features) = (rows.count(), rows.features());
     let lattice = Lattice::plan(count, features, 6.0, 1e-3).unwrap();
-    let forecast = Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 };
+    let forecast = ExpectedSteps { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 };
     let mut rows = rows.clipped(lattice.clip(6.0), Some(forecast)).unwrap();
     let optimum = 1.0 / (features as f64).sqrt();
     let theta = |step: i32| lattice.theta(&vec![optimum * (1.0 - 0.6f64.powi(step)); features]);
@@ -642,9 +643,8 @@ fn screened_sums_of_clipped_gradients() {
                     is_screened(rows.visited().into_inner());
                     answers
                 } else {
-                    let Encoded::File(mut rows) = data.within(200_000) else {
-                        panic!("the rows take more than half of that")
-                    };
+                    let mut rows = data.within(200_000);
+                    assert_eq!(rows.place(), engine::Place::File, "the rows take more than half of that");
                     let answers = ask_along_a_path(&mut rows, neighbours);
                     is_screened(rows.visited().into_inner());
                     answers
@@ -705,7 +705,7 @@ fn claims_about_persons_are_nearly_reached() {
     let nearly = |pair: [Data; 2], ask: &dyn Fn(&mut dyn Rows) -> Sensitive| {
         let [one, other] = pair.map(|data| {
             let mut rows = data.by_person(&[0; 5], 5, u64::MAX);
-            ask(rows.rows_mut()).into_not_private().into_inner()
+            ask(&mut rows).into_not_private().into_inner()
         });
         let moved = distance_sq(&one, &other);
         assert!(moved <= one.delta_sq && moved > &one.delta_sq * 99u32 / 100u32, "{moved} of {}", one.delta_sq);

@@ -4,7 +4,7 @@
 //! by `exact.py` beside them, which also compares them with NIST's certificates. Accuracy is NIST's
 //! log relative error: the number of correct figures.
 
-use dplm::diagnose::{Ols, OlsFit};
+use dplm_theory::clear::{Ols, OlsFit};
 
 /// A set: its data, the construction of its columns, and the required figures of the coefficients
 /// and of everything else.

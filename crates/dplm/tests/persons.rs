@@ -1,6 +1,8 @@
 //! Persons with several rows: sums equal a plain loop over the persons, in any order, on any engine
 //! and any processor.
 
+use std::sync::Arc;
+
 use dplm::{
     Coefficient, Dataset, Person, Progress, Reading,
     formula::Formula,
@@ -8,7 +10,7 @@ use dplm::{
     method::{Purpose, Request, Target, auto},
     privacy::{Rho, Unit, noise::FixedSeed},
     report::{Cover, to_html, to_json},
-    rows::{Builder, Encoded, Forecast, Persons, Rows, Together},
+    rows::{Builder, ExpectedSteps, Persons, Rows, Together, engine::Place},
     table::{Block, Cells, Field, Schema, Source, Type},
 };
 use faer::Mat;
@@ -17,7 +19,10 @@ use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use crate::common::{Data, clipped_count, clipped_outer_sum, gradient_sum, outer_sum, square_sum, tail_counts};
+use crate::common::{
+    Data, clipped_count, clipped_outer_sum, cluster::Cluster, gradient_sum, outer_sum, square_sum, standard_design,
+    tail_counts,
+};
 
 const FEATURES: usize = 5;
 
@@ -63,8 +68,8 @@ fn with_one_row_each_every_answer_is_that_of_the_rows() {
     for (gamma, step_noise) in SETTINGS {
         let mut by_person = data.by_person(&persons, 4, u64::MAX);
         let rows = answers(&mut data.rows(), gamma, step_noise);
-        assert_eq!(answers(by_person.rows_mut(), gamma, step_noise), rows, "{gamma} {step_noise}");
-        assert_eq!(by_person.rows().rows_in_unit(), Some(4));
+        assert_eq!(answers(&mut by_person, gamma, step_noise), rows, "{gamma} {step_noise}");
+        assert_eq!(by_person.rows_in_unit(), Some(4));
     }
 }
 
@@ -82,14 +87,14 @@ fn kernels_files_and_order_do_not_matter() {
     let weights: Vec<f64> = (0..=FEATURES).map(|i| 0.5 - 0.2 * i as f64).collect();
     let whitening = Whitening::with_response(matrix.as_ref(), &weights);
     for (gamma, step_noise) in SETTINGS {
-        let Encoded::Memory(mut memory) = data.by_person(&persons, 9, u64::MAX) else { panic!("memory is there") };
+        let mut memory = data.by_person(&persons, 9, u64::MAX);
         let expected = answers(&mut memory, gamma, step_noise);
         for kernel in Kernel::available() {
             memory.set_kernel(kernel);
             memory.clipped(Clip::new(1), None).unwrap();
             assert_eq!(answers(&mut memory, gamma, step_noise), expected, "{kernel:?}");
         }
-        assert_eq!(answers(other.by_person(&other_persons, 9, u64::MAX).rows_mut(), gamma, step_noise), expected);
+        assert_eq!(answers(&mut other.by_person(&other_persons, 9, u64::MAX), gamma, step_noise), expected);
         let mut remote = data.persons_on_a_cluster(&persons, 9, 2);
         assert_eq!(answers(&mut remote, gamma, step_noise), expected, "on a cluster");
         let white = |rows: &dyn Rows| answers(rows.whitened(&whitening).unwrap().as_mut(), gamma, step_noise);
@@ -97,9 +102,9 @@ fn kernels_files_and_order_do_not_matter() {
         // The smallest possible memory, and enough for a few windows.
         for bytes in [1, 100_000] {
             let mut file = data.by_person(&persons, 9, bytes);
-            assert!(matches!(file, Encoded::File(_)));
-            assert_eq!(answers(file.rows_mut(), gamma, step_noise), expected, "{bytes} bytes");
-            assert_eq!(white(file.rows()), white(&memory), "{bytes} bytes");
+            assert_eq!(file.place(), Place::File);
+            assert_eq!(answers(&mut file, gamma, step_noise), expected, "{bytes} bytes");
+            assert_eq!(white(&file), white(&memory), "{bytes} bytes");
         }
     }
 }
@@ -132,15 +137,17 @@ fn with_odd_persons((mut data, persons): (Data, Vec<u32>)) -> (Data, Vec<u32>) {
 fn screened_sums_of_persons_equal_full_sums() {
     for (gamma, step_noise, most) in [(30.0, 1e-3, 0.3), (30.0, 1e-12, 0.3), (9.0, 1e-12, 0.6), (3000.0, 1e-12, 0.6)] {
         let (data, persons) = with_odd_persons(table(6000, 5));
-        let Encoded::Memory(mut screened) = data.by_person(&persons, 9, u64::MAX) else { panic!("memory is there") };
+        let mut screened = data.by_person(&persons, 9, u64::MAX);
         let mut full = data.by_person(&persons, 9, u64::MAX);
         let mut file = data.by_person(&persons, 9, 1_000_000);
-        assert!(matches!(file, Encoded::File(_)));
-        let mut remote = data.persons_on_a_cluster(&persons, 9, 2);
+        assert_eq!(file.place(), Place::File);
+        let design = standard_design(FEATURES);
+        let cluster = Arc::new(Cluster { blocks_in_answer: 2, ..data.cluster_by(&design, &persons, 9) });
+        let mut remote = dplm_cluster::open(cluster.clone(), FEATURES, Some(9), None).unwrap();
         let lattice = Lattice::plan(6000, FEATURES, gamma, step_noise).unwrap();
         let clip = lattice.clip(gamma);
-        for rows in [&mut screened as &mut dyn Rows, file.rows_mut(), &mut remote] {
-            rows.clipped(clip, Some(Forecast { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        for rows in [&mut screened as &mut dyn Rows, &mut file, &mut remote] {
+            rows.clipped(clip, Some(ExpectedSteps { steps: 1_000_000, step_size: 0.25, noise_sd: 0.01 })).unwrap();
         }
         let mut rng = ChaCha20Rng::seed_from_u64(7);
         let optimum = 1.0 / (FEATURES as f64).sqrt();
@@ -149,16 +156,16 @@ fn screened_sums_of_persons_equal_full_sums() {
             let mut draw =
                 || optimum * (1.0 - travel) + spread * Distribution::<f64>::sample(&StandardNormal, &mut rng);
             let theta = lattice.theta(&[(); FEATURES].map(|()| draw()));
-            let expected = gradient_sum(full.rows_mut(), clip, &theta, &lattice);
+            let expected = gradient_sum(&mut full, clip, &theta, &lattice);
             let engines: [(&str, &mut dyn Rows); 3] =
-                [("memory", &mut screened), ("file", file.rows_mut()), ("cluster", &mut remote)];
+                [("memory", &mut screened), ("file", &mut file), ("cluster", &mut remote)];
             for (name, rows) in engines {
                 assert_eq!(gradient_sum(rows, clip, &theta, &lattice), expected, "gamma {gamma}, step {step}, {name}");
             }
         }
         let share = screened.visited().into_inner() as f64 / (60 * persons.len()) as f64;
         assert!(share < most, "gamma {gamma}: visited {share} of the rows");
-        let questions = remote.questions().load(std::sync::atomic::Ordering::Relaxed);
+        let questions = cluster.asked.load(std::sync::atomic::Ordering::Relaxed);
         assert!(questions < 30, "gamma {gamma}: {questions} questions");
     }
 }
@@ -175,7 +182,7 @@ fn a_person_contributes_the_sum_of_their_rows_shortened_to_the_clip() {
             let lattice = Lattice::plan(1, FEATURES, gamma, step_noise).unwrap();
             let theta = lattice.theta(&[0.4, -1.7, 0.01, 0.0, 1.0]);
             let clip = lattice.clip(gamma);
-            let found = gradient_sum(person.rows_mut(), clip, &theta, &lattice);
+            let found = gradient_sum(&mut person, clip, &theta, &lattice);
             let mut sum = [0i128; FEATURES];
             for (x, y) in data.x.iter().zip(&data.y) {
                 let cells: Vec<i128> = x.iter().map(|x| (x * 4096.0) as i128).collect();
@@ -218,8 +225,7 @@ fn the_first_rows_of_a_person_count_and_those_of_nobody_do_not() {
     let of_only: Vec<u32> = rows.iter().map(|&row| persons[row]).collect();
     let nobody: Vec<u32> =
         persons.iter().zip(&keep).map(|(&person, &keep)| if keep { person } else { u32::MAX }).collect();
-    let ask =
-        |data: &Data, persons: &[u32], most| answers(data.by_person(persons, most, u64::MAX).rows_mut(), 6.0, 1.0);
+    let ask = |data: &Data, persons: &[u32], most| answers(&mut data.by_person(persons, most, u64::MAX), 6.0, 1.0);
     let expected = ask(&only, &of_only, 9);
     assert_eq!(ask(&data, &persons, 3), expected);
     assert_eq!(ask(&data, &nobody, 9), expected);
@@ -315,11 +321,11 @@ impl Clustered {
             let mut persons = Persons::new();
             persons.push(&self.persons).unwrap();
             rows = rows.by_person(&persons, 8, Together::default()).unwrap();
-            assert_eq!(rows.rows().count(), self.count);
+            assert_eq!(rows.count(), self.count);
         }
         let request = Request::new(Rho::checked_from_f64(1.0).unwrap());
-        let plan = auto::Config::new(request).plan(rows.rows().count(), &design).unwrap();
-        let outcome = plan.run(rows.rows_mut(), &design, &mut FixedSeed::new(seed), Progress::NONE).unwrap();
+        let plan = auto::Config::new(request).plan(rows.count(), &design).unwrap();
+        let outcome = plan.run(&mut rows, &design, &mut FixedSeed::new(seed), Progress::NONE).unwrap();
         let inside = |(one, slope): (&Coefficient, f64)| {
             one.precision.as_ref().is_some_and(|one| one.low <= slope && slope <= one.high)
         };
@@ -403,7 +409,7 @@ fn a_person_that_counts_once_has_the_weight_of_one_row() {
     }
     let [memory, file] = [u64::MAX, 100_000].map(|memory| {
         let once = data.within(memory).by_person(&of_rows, 9, Together { once: true, within: false }).unwrap();
-        outer_sum(once.rows(), &Outer::Shrunk { radius: 1 << 31 })
+        outer_sum(&once, &Outer::Shrunk { radius: 1 << 31 })
     });
     assert_eq!(memory, file);
     for (found, expected) in memory.iter().zip(expected) {

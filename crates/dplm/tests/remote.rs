@@ -14,16 +14,14 @@ use dplm::{
         noise::{FixedSeed, NoiseSource},
     },
     report::{grouped_to_json, to_json},
-    rows::{
-        BlockId, Executor, Forecast, Packer, RemoteError, RemoteRows, Rows, answer, most_rows, most_rows_of_person,
-        pack,
-    },
+    rows::{Encoded, ExpectedSteps, Rows},
     table::{ReadOptions, Source},
 };
+use dplm_cluster::{BlockId, Executor, Packer, RemoteError, answer, most_rows, most_rows_of_person, open, pack};
 
 use crate::common::{
     Data,
-    cluster::{Cluster, Fault},
+    cluster::{Cluster, Fault, refusal, remote, remote_groups},
     gradient_sum, standard_design,
 };
 
@@ -66,7 +64,7 @@ fn fit(dataset: &mut Dataset, method: &dyn Method) -> Result<String, Error> {
 /// A fit, and the number of queries it asked.
 fn remote_fit(cluster: Cluster, source: &Source, formula: &Formula, method: &dyn Method) -> (String, usize) {
     let cluster = Arc::new(cluster);
-    let dataset = Dataset::remote(cluster.clone(), source.schema(), formula, &Reading::default());
+    let dataset = remote(cluster.clone(), source.schema(), formula, &Reading::default());
     let found = fit(&mut dataset.unwrap(), method).unwrap();
     (found, cluster.asked.load(Ordering::Relaxed))
 }
@@ -90,14 +88,14 @@ fn fits_have_the_bits_of_the_fit_in_memory() {
 }
 
 /// A cluster of five blocks with a fault in the third query.
-fn faulty(fault: Fault) -> RemoteRows {
+fn faulty(fault: Fault) -> Encoded {
     let (data, other) = (Data::isotropic(5000, FEATURES, 1), Data::isotropic(5000, FEATURES, 2));
     let blocks = data.packed(1000);
     let short = Data { x: data.x[..1999].to_vec(), y: data.y[..1999].to_vec() };
     let spare =
         vec![other.packed(1000).swap_remove(1), short.packed(1000).swap_remove(1), other.packed(700).swap_remove(6)];
     let cluster = Cluster { fault: Some((2, fault)), spare, ..Cluster::new(blocks) };
-    RemoteRows::open(Arc::new(cluster), FEATURES, None).unwrap()
+    open(Arc::new(cluster), FEATURES, None, None).unwrap()
 }
 
 #[test]
@@ -123,16 +121,16 @@ fn what_goes_wrong_is_survived_or_refused_by_name() {
         (Fault::OtherVersion, Some(RemoteError::OtherVersion { what: "an answer of packed rows" })),
         (Fault::Failed, Some(RemoteError::Failed)),
     ];
-    for (fault, refusal) in refusals {
+    for (fault, expected_refusal) in refusals {
         let mut rows = faulty(fault);
         // A second query, whose answer may come in place of the third's.
         rows.moments().unwrap();
         let sum = rows.clipped(clip, None).unwrap().negative_gradient_sum(&theta, &lattice, Neighbours::ReplaceOne);
-        match (sum, refusal) {
+        match (sum, expected_refusal) {
             (Ok(sum), None) => assert_eq!(crate::common::values(sum), expected, "{fault:?}"),
-            (Err(Error::Remote(error)), Some(expected)) => assert_eq!(error, expected, "{fault:?}"),
+            (Err(error), Some(expected)) => assert_eq!(refusal(&error), Some(&expected), "{fault:?}: {error}"),
             (Ok(_), Some(_)) => panic!("{fault:?} was not noticed"),
-            (Err(error), _) => panic!("{fault:?}: {error}"),
+            (Err(error), None) => panic!("{fault:?}: {error}"),
         }
         // The next query finds the blocks unchanged.
         assert_eq!(gradient_sum(&mut rows, clip, &theta, &lattice), expected, "{fault:?}");
@@ -142,7 +140,8 @@ fn what_goes_wrong_is_survived_or_refused_by_name() {
 #[test]
 fn blocks_that_are_there_twice_or_not_at_all_are_refused_at_first() {
     let blocks = Data::isotropic(100, FEATURES, 1).packed(30);
-    let open = |blocks: Vec<Vec<u8>>, features| RemoteRows::open(Arc::new(Cluster::new(blocks)), features, None).err();
+    let open =
+        |blocks: Vec<Vec<u8>>, features| dplm_cluster::open(Arc::new(Cluster::new(blocks)), features, None, None).err();
     assert_eq!(open(blocks.clone(), FEATURES), None);
     let twice = blocks.iter().chain([&blocks[2]]).cloned().collect();
     assert_eq!(open(twice, FEATURES), Some(RemoteError::Repeated { block: BlockId::new(3, 2) }));
@@ -154,11 +153,12 @@ fn blocks_that_are_there_twice_or_not_at_all_are_refused_at_first() {
 fn a_descent_asks_few_questions() {
     let (rows, features, steps, gamma) = (60_000, 10, 200, 15.8);
     let data = Data::isotropic(rows, features, 5);
-    let (mut remote, mut memory) = (data.on_a_cluster(8192, 2), data.rows());
+    let cluster = Arc::new(Cluster { blocks_in_answer: 2, ..Cluster::new(data.packed(8192)) });
+    let (mut remote, mut memory) = (open(cluster.clone(), features, None, None).unwrap(), data.rows());
     let lattice = Lattice::plan(rows as u64, features, gamma, 1e-3).unwrap();
     let clip = lattice.clip(gamma);
     for rows in [&mut remote as &mut dyn Rows, &mut memory] {
-        rows.clipped(clip, Some(Forecast { steps, step_size: 0.25, noise_sd: 0.01 })).unwrap();
+        rows.clipped(clip, Some(ExpectedSteps { steps, step_size: 0.25, noise_sd: 0.01 })).unwrap();
     }
     let optimum = 1.0 / (features as f64).sqrt();
     for step in 0..steps {
@@ -167,7 +167,7 @@ fn a_descent_asks_few_questions() {
         let found = gradient_sum(&mut remote, clip, &theta, &lattice);
         assert_eq!(found, gradient_sum(&mut memory, clip, &theta, &lattice), "step {step}");
     }
-    let questions = remote.questions().load(Ordering::Relaxed);
+    let questions = cluster.asked.load(Ordering::Relaxed);
     assert!(questions <= 15, "{questions} questions");
 }
 
@@ -192,9 +192,10 @@ fn fits_of_persons_ask_few_questions() {
         format!("{:?}", outcome.unwrap().coefficients)
     };
     for (name, fit, most) in [("dpgd", &descend as &dyn Fn(&mut dyn Rows) -> String, 15), ("auto", &auto, 40)] {
-        let mut remote = data.persons_on_a_cluster(&persons, 12, 2);
-        assert_eq!(fit(&mut remote), fit(data.by_person(&persons, 12, u64::MAX).rows_mut()), "{name}");
-        let questions = remote.questions().load(Ordering::Relaxed);
+        let cluster = Arc::new(Cluster { blocks_in_answer: 2, ..data.cluster_by(&design, &persons, 12) });
+        let mut remote = open(cluster.clone(), features, Some(12), None).unwrap();
+        assert_eq!(fit(&mut remote), fit(&mut data.by_person(&persons, 12, u64::MAX)), "{name}");
+        let questions = cluster.asked.load(Ordering::Relaxed);
         assert!(questions <= most, "{name}: {questions} questions");
     }
 }
@@ -240,9 +241,9 @@ fn what_no_worker_has_memory_for_is_refused_before_anything_is_asked() {
     let (source, formula) = (table(10), Formula::parse("y[-9..9] ~ u[-4..4]").unwrap());
     let most = most_rows_of_person(2) + 1;
     let reading = Reading { person: Some(Person { rows: Some(most), ..Person::new("g") }), ..Reading::default() };
-    let refused = Dataset::remote(Arc::new(Nobody), source.schema(), &formula, &reading).err();
-    assert!(matches!(refused, Some(Error::Config(_))), "2^14 rows of a person are too many anywhere");
-    let wide = RemoteRows::open_persons(Arc::new(Nobody), 5000, 1024, None).err();
+    let refused = remote(Arc::new(Nobody), source.schema(), &formula, &reading).err().unwrap();
+    assert!(matches!(refusal(&refused), Some(RemoteError::WidePersons { .. })), "{refused}");
+    let wide = open(Arc::new(Nobody), 5000, Some(1024), None).err();
     assert_eq!(wide, Some(RemoteError::WidePersons { asked: 1024, most: most_rows_of_person(5000) }));
 }
 
@@ -320,7 +321,7 @@ fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
         let (here, there) = match by {
             None => {
                 let mut here = Dataset::read(&source, &formula, &reading).unwrap();
-                let mut there = Dataset::remote(cluster.clone(), source.schema(), &formula, &reading).unwrap();
+                let mut there = remote(cluster.clone(), source.schema(), &formula, &reading).unwrap();
                 let fits = (fit(&mut here, method.as_ref()).unwrap(), fit(&mut there, method.as_ref()).unwrap());
                 let questions = cluster.asked.load(Ordering::Relaxed);
                 assert!(questions <= 40, "{name}: {questions} questions");
@@ -328,7 +329,7 @@ fn persons_groups_and_weights_have_the_bits_of_the_fit_in_memory() {
             }
             Some(by) => {
                 let mut here = GroupedDataset::read(&source, &formula, &reading, by, None).unwrap();
-                let mut there = GroupedDataset::remote(cluster, source.schema(), &formula, &reading, by, None).unwrap();
+                let mut there = remote_groups(cluster, source.schema(), &formula, &reading, by).unwrap();
                 assert_eq!(here.rows(), there.rows());
                 let here = here.fit(method.as_ref(), noise, Progress::NONE).unwrap();
                 let there = there.fit(method.as_ref(), noise, Progress::NONE).unwrap();
@@ -371,17 +372,13 @@ fn blocks_of_other_units_are_refused() {
     let reading = Reading { person: Some(Person { rows: Some(5), ..Person::new("id") }), ..Reading::default() };
     let formula = Formula::parse("y[-10..10] ~ u[-4..4] + v[-4..4]").unwrap();
     let blocks = packed_visits(&visits(), &formula, &reading, None);
-    let malformed = Err(Error::Remote(RemoteError::Malformed { what: "a block of packed rows" }));
+    let malformed = Err(RemoteError::Malformed { what: "a block of packed rows" }.to_string());
     let ask = |blocks: Vec<Vec<u8>>, features, most: Option<u32>| {
         let asked = Arc::new(Recorded::default());
-        match most {
-            None => drop(RemoteRows::open(asked.clone(), features, None)),
-            Some(most) => drop(RemoteRows::open_persons(asked.clone(), features, most, None)),
-        }
+        drop(open(asked.clone(), features, most, None));
         let question = asked.0.lock().unwrap().clone();
         answer(&blocks[0], &question).map(drop).map_err(|error| error.to_string())
     };
-    let malformed = malformed.map_err(|error: Error| error.to_string());
     assert_eq!(ask(blocks.clone(), 3, Some(5)), Ok(()));
     assert_eq!(ask(blocks.clone(), 3, Some(2)), malformed);
     assert_eq!(ask(blocks, 3, None), malformed);

@@ -6,7 +6,7 @@ use dplm::{
     options::{IntervalMethod, Opt, Purpose, Target},
     privacy::Neighbours,
     report::to_json,
-    request::{AccountOptions, Instead, Kind, OPTIONS, OptionSpec, PlanQuestion, Said, Sizes, Value},
+    request::{AccountOptions, Instead, OPTIONS, OptionKind, OptionSpec, PlanQuestion, Said, Sizes, Value},
     table::Source,
 };
 
@@ -116,19 +116,19 @@ fn a_request_is_plain_json_and_unknown_keys_are_refused() {
 fn every_option_takes_values_of_its_kind() {
     for spec in OPTIONS {
         let value = match spec.kind {
-            Kind::Truth => Value::Truth(true),
-            Kind::Number => Value::Number(0.5),
-            Kind::Whole | Kind::Bytes => Value::Whole(7),
-            Kind::Text if spec.option == Opt::Csv => Value::Text("semicolon".to_owned()),
-            Kind::Text => Value::Text("some text".to_owned()),
-            Kind::Word(words) => Value::Text(words().last().expect("a word").0.to_owned()),
-            Kind::Texts => Value::Texts(vec!["one".to_owned(), "two".to_owned()]),
-            Kind::Sizes => Value::Sizes(Sizes::from([("a", 3)])),
-            Kind::Moments => continue,
-            Kind::Path => Value::Path("a.db".into()),
+            OptionKind::Truth => Value::Truth(true),
+            OptionKind::Number => Value::Number(0.5),
+            OptionKind::Whole | OptionKind::Bytes => Value::Whole(7),
+            OptionKind::Text if spec.option == Opt::Csv => Value::Text("semicolon".to_owned()),
+            OptionKind::Text => Value::Text("some text".to_owned()),
+            OptionKind::Word(words) => Value::Text(words().last().expect("a word").0.to_owned()),
+            OptionKind::Texts => Value::Texts(vec!["one".to_owned(), "two".to_owned()]),
+            OptionKind::Sizes => Value::Sizes(Sizes::from([("a", 3)])),
+            OptionKind::Moments => continue,
+            OptionKind::Path => Value::Path("a.db".into()),
         };
         assert_eq!(taken(spec, value.clone()).as_ref(), Ok(&value), "{:?}", spec.option);
-        let other = if matches!(spec.kind, Kind::Truth) { Value::Whole(1) } else { Value::Truth(true) };
+        let other = if matches!(spec.kind, OptionKind::Truth) { Value::Whole(1) } else { Value::Truth(true) };
         let refusal = taken(spec, other).expect_err("of another kind");
         assert!(refusal.starts_with(&format!("{} must be ", spec.option.name())), "{refusal}");
     }

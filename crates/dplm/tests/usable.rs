@@ -11,15 +11,15 @@ use dplm::{
     plan::Question,
     privacy::{PrivacyError, Promise, Rho},
     report::{Cover, grouped_to_json, to_html, to_json},
-    rows::{BlockId, pack},
     study::Study,
     table::{ReadOptions, Source},
 };
+use dplm_cluster::{BlockId, pack};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
 use rayon::prelude::*;
 
-use crate::common::cluster::Cluster;
+use crate::common::cluster::{Cluster, remote};
 
 const MODEL: &str = "y[-9..9] ~ x[-5..5] + race{white,black,other}";
 const RACES: [&str; 3] = ["white", "black", "other"];
@@ -337,7 +337,7 @@ fn on_a_cluster(source: &Source) -> Dataset {
         Ok(())
     };
     source.for_each_block(design.columns(), &options, &mut packed).expect("blocks");
-    Dataset::remote(Arc::new(Cluster::new(blocks)), source.schema(), &formula, &reading).expect("rows")
+    remote(Arc::new(Cluster::new(blocks)), source.schema(), &formula, &reading).expect("rows")
 }
 
 /// Persons count if any of their rows does: here each has two, one of them with a missing cell.

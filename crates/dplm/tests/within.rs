@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use dplm::{
     Cause, Error, Fit, GroupOutcome, Lm, Person, Progress, Receipt, RunOptions,
-    diagnose::{OlsFit, least_squares_of_persons},
     formula::Formula,
     report::{Cover, to_html, to_json},
-    rows::Encoded,
+    rows::{Encoded, Rows, engine::Place},
     study::Study,
     table::{ReadOptions, Source},
 };
+use dplm_theory::clear::{OlsFit, least_squares_of_persons};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -58,13 +58,13 @@ fn means_are_taken_out_to_the_nearest_integer() {
     for most in [6, 3, 2] {
         let (data, of_rows) = mixed(u64::from(most));
         let rows = data.within_persons(&of_rows, most, u64::MAX);
-        let found = rows.rows().moments().unwrap().into_inner().into_upper();
+        let found = rows.moments().unwrap().into_inner().into_upper();
         assert_eq!(found, moments_by_hand(&data, &of_rows, most as usize), "{most}");
     }
     // With one row of each, nothing is left.
     let (data, of_rows) = mixed(1);
     let rows = data.within_persons(&of_rows, 1, u64::MAX);
-    assert!(rows.rows().moments().unwrap().into_inner().into_upper().iter().all(|sum| *sum == 0));
+    assert!(rows.moments().unwrap().into_inner().into_upper().iter().all(|sum| *sum == 0));
 }
 
 #[test]
@@ -78,15 +78,15 @@ fn engines_and_order_do_not_matter() {
     let of_backwards: Vec<u32> = turned.iter().map(|&row| of_rows[row]).collect();
     let design = within_design(3);
     for (gamma, step_noise) in [(6.0, 1.0), (6.0, 1e-12), (0.5, 1.0)] {
-        let ask = |mut rows: Encoded| answers(rows.rows_mut(), gamma, step_noise);
+        let ask = |mut rows: Encoded| answers(&mut rows, gamma, step_noise);
         let expected = ask(data.within_persons(&of_rows, 6, u64::MAX));
         assert_eq!(ask(backwards.within_persons(&of_backwards, 6, u64::MAX)), expected);
         for bytes in [1, 20_000] {
             let file = data.within_persons(&of_rows, 6, bytes);
-            assert!(matches!(file, Encoded::File(_)));
+            assert_eq!(file.place(), Place::File);
             assert_eq!(ask(file), expected, "{bytes} bytes");
         }
-        assert_eq!(ask(Encoded::Remote(data.on_a_cluster_by(&design, &of_rows, 6, 2))), expected, "on a cluster");
+        assert_eq!(ask(data.on_a_cluster_by(&design, &of_rows, 6, 2)), expected, "on a cluster");
     }
 }
 
@@ -282,44 +282,5 @@ fn groups_and_studies_have_constants_of_persons_too() {
         assert_eq!(part.fit.coefficients[0].name, "x");
         let precision = part.fit.coefficients[0].precision.expect("identified");
         assert!((part.fit.coefficients[0].estimate.unwrap() - SLOPES[0]).abs() < 5.0 * precision.std_error);
-    }
-}
-
-/// How long intervals are over those of clustered least squares (median), how many are printed, and
-/// how many of those cover: printed, for the documents.
-#[test]
-#[ignore = "takes minutes: `cargo test -p dplm --test all -- --ignored --nocapture intervals_on_a_grid`"]
-fn intervals_on_a_grid() {
-    for (persons, rho) in [(2000, 0.015), (2000, 0.1), (2000, 0.5), (10_000, 0.015), (10_000, 0.1), (10_000, 0.5)] {
-        let fits: u64 = if persons > 2000 { 80 } else { 200 };
-        let tried = |seed: u64| -> Option<Vec<Option<(f64, bool, bool)>>> {
-            let panel = Panel { persons, seed: 5000 + seed };
-            let fit = asked(rho).seed(seed).fit_table(&panel.table()).ok()?;
-            let least_squares = panel.least_squares(FORMULA, false);
-            let truth = SLOPES.into_iter().chain(WAVES[1..].iter().copied());
-            let one = |(j, truth): (usize, f64)| {
-                let precision = fit.coefficients[j].precision.filter(|one| (one.high - one.low).is_finite())?;
-                let ratio = (precision.high - precision.low) / (2.0 * 1.96 * least_squares.std_errors[j]);
-                let apart = (least_squares.coefficients[j] - truth) / least_squares.std_errors[j];
-                Some((ratio, (precision.low..precision.high).contains(&truth), apart.abs() < 1.96))
-            };
-            Some(truth.enumerate().map(one).collect())
-        };
-        let found: Vec<Option<(f64, bool, bool)>> =
-            (0..fits).into_par_iter().flat_map_iter(|seed| tried(seed).unwrap_or_else(|| vec![None; 9])).collect();
-        let printed: Vec<(f64, bool, bool)> = found.iter().flatten().copied().collect();
-        let mut ratios: Vec<f64> = printed.iter().map(|(ratio, ..)| *ratio).collect();
-        ratios.sort_by(f64::total_cmp);
-        let share = |of: fn(&(f64, bool, bool)) -> bool| {
-            printed.iter().filter(|one| of(one)).count() as f64 / printed.len() as f64
-        };
-        let (covered, of_least_squares) = (share(|one| one.1), share(|one| one.2));
-        println!(
-            "{persons} persons, rho {rho}: ratio {:.2}, printed {:.3}, covered {covered:.3} \
-             ({of_least_squares:.3} by least squares) of {}",
-            ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN),
-            printed.len() as f64 / found.len() as f64,
-            printed.len(),
-        );
     }
 }

@@ -1,6 +1,7 @@
 SEXP savvy_native_again__ffi(SEXP c_arg__json, SEXP c_arg__given);
 SEXP savvy_native_columns__ffi(SEXP c_arg__said);
 SEXP savvy_native_covariance__ffi(SEXP c_arg__json);
+SEXP savvy_native_design_rows__ffi(SEXP c_arg__json, SEXP c_arg__described);
 SEXP savvy_native_dry_run__ffi(SEXP c_arg__described, SEXP c_arg__said);
 SEXP savvy_native_facts__ffi(SEXP c_arg__json);
 SEXP savvy_native_fit__ffi(SEXP c_arg__described, SEXP c_arg__said, SEXP c_arg__progress);

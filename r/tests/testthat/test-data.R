@@ -15,7 +15,7 @@ test_that("a cell means the same whatever its column is stored as", {
   expect_same(json_of(numbers, formula = "wage[0..60] ~ educ[0..20]"), json_of(wages, formula = "wage[0..60] ~ educ[0..20]"))
 })
 
-test_that("a cell that is no number, no level or no text is missing, and changes no other", {
+test_that("a cell of the wrong kind is missing, and changes no other", {
   with_cell <- function(column, cell) {
     changed <- wages
     changed[[column]][2] <- cell
@@ -104,7 +104,7 @@ test_that("files are read by the library", {
   expect_same(json_of(file.path(folder, "wages.csv.gz")), json_of(plain))
   semicolons <- file.path(folder, "semicolons.csv")
   utils::write.csv2(wages, semicolons, row.names = FALSE)
-  # A fit keeps how its text was written, and is the same but for that.
+  # A fit keeps how its text was written, and is the same otherwise.
   fit <- json_of(semicolons, csv = "semicolon,decimal-comma")
   expect_match(fit, '"csv":"semicolon,decimal-comma"', fixed = TRUE)
   expect_same(sub('"csv":"semicolon,decimal-comma"', '"csv":""', fit, fixed = TRUE), json_of(plain))

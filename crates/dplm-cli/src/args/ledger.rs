@@ -32,7 +32,7 @@ pub enum LedgerCommand {
     Report(LedgerReportArgs),
     /// Write every entry as JSON or CSV
     Export(LedgerExportArgs),
-    /// Write a copy that is whole, whoever is writing meanwhile
+    /// Write a copy that is complete even if others write to the ledger meanwhile
     Backup(LedgerBackupArgs),
     /// Check the entries, and that they are those of fits and copies that were kept
     Verify(LedgerVerifyArgs),

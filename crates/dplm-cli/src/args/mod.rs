@@ -47,7 +47,7 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Print results and errors only: no progress, notes or warnings, but for a seed's
+    /// Print results and errors only: no progress, notes or warnings, except that of a seed
     #[arg(long, short, global = true, display_order = 1000)]
     pub quiet: bool,
     /// Print this help
@@ -203,14 +203,15 @@ Examples:
 
 const PREDICT: &str = "\
 The rows need the model's features and not its response, and cells are read as they were in the fit. The result is a
-table (CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval. Lines
-are empty where a cell is missing. With --over no rows are read: a number goes over its public bounds, a category over
-its levels. Other numbers are held at the middle of their bounds and other categories averaged, each level alike, unless
---at says otherwise. Nothing is spent, and the data of the fit are not needed. With the fits of several groups (--by)
-each row is predicted by that of its own group, or all rows by that of one --group; --over goes through all of them.
+table (CSV) with a line for each row: the mean response of all rows like it, its standard error and its interval.
+Lines are empty where a cell is missing; --id puts columns of the rows before them. With --over no rows are read: a
+number goes over its public bounds, a category over its levels. Other numbers are held at the middle of their bounds
+and other categories averaged, each level alike, unless --at says otherwise. Nothing is spent, and the data of the fit
+are not needed. With the fits of several groups (--by) each row is predicted by that of its own group, or all rows by
+that of one --group; --over goes through all of them.
 
 Examples:
-  dplm predict fit.json new.csv --out predicted.csv
+  dplm predict fit.json new.csv --id id --out predicted.csv
   dplm predict fit.json --over exper --at educ=12 --at union=yes --picture exper.svg";
 
 const EXPORT: &str = "\
@@ -239,7 +240,8 @@ are, and what was promised to whom. LaTeX needs the package booktabs.
 
 Examples:
   dplm table short.json long.json --to latex --stars --out wages.tex
-  dplm table study.json --to docx --intervals --names 'Main,No controls' --out wages.docx";
+  dplm table study.json --to docx --intervals --names 'Main,No controls' --out wages.docx
+  dplm table short.json long.json --to svg --out wages.svg";
 
 const MOMENTS: &str = "\
 Second moments that are public spare a fit what it would spend to find them: at a weak budget that is the difference
@@ -261,9 +263,9 @@ Example:
   dplm fit sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015";
 
 const DIAGNOSE: &str = "\
-For whoever may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a fit
-with the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition item
-by item, and the exact law of the iterates beside what happened.
+For users who may see the rows anyway: nothing it prints may be published. Shows least squares as lm would, then a
+fit with the options given (rho 0.015 if none is): how many rows each step clipped, the paper's No-Clipping Condition
+item by item, and the exact distribution of the iterates beside what happened.
 
 Example:
   dplm diagnose sim.parquet --formula 'y ~ . + 0' --standardised --rho 0.015 --not-private";

@@ -9,7 +9,7 @@ use clap::{
 };
 use dplm::{
     options::{Interface, Opt},
-    request::{Command, Heading, Kind, OptionSpec, Said, Value},
+    request::{Command, Heading, OptionKind, OptionSpec, Said, Value},
 };
 
 use super::{bytes, number, whole};
@@ -118,12 +118,12 @@ fn takes<T: Takes>(option: Opt) -> bool {
 fn value(spec: &OptionSpec, typed: &ArgMatches) -> Value {
     let name = spec.option.name();
     match spec.kind {
-        Kind::Truth => Value::Truth(typed.get_flag(name)),
-        Kind::Path => {
+        OptionKind::Truth => Value::Truth(typed.get_flag(name)),
+        OptionKind::Path => {
             let ledger = typed.get_one::<LedgerInput>(name).expect("it was typed");
             Value::Path(PathBuf::from(ledger.clone()))
         }
-        Kind::Texts => {
+        OptionKind::Texts => {
             let texts = typed.get_many::<String>(name).expect("it was typed");
             Value::Texts(texts.cloned().collect())
         }
@@ -140,7 +140,7 @@ fn argument<T: Takes>(spec: &OptionSpec) -> Arg {
         heading => argument.help_heading(format!("{heading:?}")),
     };
     argument = match spec.kind {
-        Kind::Truth => argument.action(ArgAction::SetTrue),
+        OptionKind::Truth => argument.action(ArgAction::SetTrue),
         _ => valued(spec, argument),
     };
     let flags = spec.flags;
@@ -157,10 +157,10 @@ fn argument<T: Takes>(spec: &OptionSpec) -> Arg {
 
 /// An argument that takes a value.
 fn valued(spec: &OptionSpec, argument: Arg) -> Arg {
-    let is_number = matches!(spec.kind, Kind::Number | Kind::Whole);
+    let is_number = matches!(spec.kind, OptionKind::Number | OptionKind::Whole);
     let argument = argument.value_name(spec.value).allow_negative_numbers(is_number || spec.option == Opt::Effect);
     let argument = match spec.kind {
-        Kind::Texts => argument.action(ArgAction::Append),
+        OptionKind::Texts => argument.action(ArgAction::Append),
         _ => argument.action(ArgAction::Set).value_parser(parser(spec)),
     };
     let argument = match (spec.flags.usual, default(spec)) {
@@ -168,7 +168,7 @@ fn valued(spec: &OptionSpec, argument: Arg) -> Arg {
         (None, Some(default)) => argument.default_value(default),
         (None, None) => argument,
     };
-    if matches!(spec.kind, Kind::Word(_)) || spec.option == Opt::Method {
+    if matches!(spec.kind, OptionKind::Word(_)) || spec.option == Opt::Method {
         argument.hide_possible_values(true)
     } else {
         argument
@@ -181,7 +181,7 @@ fn default(spec: &OptionSpec) -> Option<String> {
         Value::Nothing if spec.flags.auto => Some("auto".to_owned()),
         Value::Number(number) => Some(number.to_string()),
         Value::Whole(number) if !spec.flags.required => Some(number.to_string()),
-        Value::Text(text) if matches!(spec.kind, Kind::Word(_)) => Some(text),
+        Value::Text(text) if matches!(spec.kind, OptionKind::Word(_)) => Some(text),
         _ => None,
     }
 }
@@ -193,14 +193,14 @@ fn parser(spec: &OptionSpec) -> ValueParser {
         (Opt::Rows, _) => ValueParser::from(|text: &str| super::rows(text).map(Value::Whole)),
         (Opt::Features, _) => ValueParser::from(|text: &str| super::features(text).map(|p| Value::Whole(p.into()))),
         (Opt::Moments, _) => clap::value_parser!(InputFile).into(),
-        (_, Kind::Path) => clap::value_parser!(LedgerInput).into(),
-        (_, Kind::Number) if auto => ValueParser::from(|text: &str| or_auto(text, number)),
-        (_, Kind::Whole) if auto => ValueParser::from(|text: &str| or_auto(text, whole::<u64>)),
-        (_, Kind::Number) => ValueParser::from(|text: &str| number(text).map(Value::Number)),
-        (_, Kind::Whole) => ValueParser::from(|text: &str| whole(text).map(Value::Whole)),
-        (_, Kind::Bytes) => ValueParser::from(|text: &str| bytes(text).map(Value::Whole)),
-        (_, Kind::Sizes) => ValueParser::from(|text: &str| text.parse().map(Value::Sizes)),
-        (_, Kind::Word(words)) => {
+        (_, OptionKind::Path) => clap::value_parser!(LedgerInput).into(),
+        (_, OptionKind::Number) if auto => ValueParser::from(|text: &str| or_auto(text, number)),
+        (_, OptionKind::Whole) if auto => ValueParser::from(|text: &str| or_auto(text, whole::<u64>)),
+        (_, OptionKind::Number) => ValueParser::from(|text: &str| number(text).map(Value::Number)),
+        (_, OptionKind::Whole) => ValueParser::from(|text: &str| whole(text).map(Value::Whole)),
+        (_, OptionKind::Bytes) => ValueParser::from(|text: &str| bytes(text).map(Value::Whole)),
+        (_, OptionKind::Sizes) => ValueParser::from(|text: &str| text.parse().map(Value::Sizes)),
+        (_, OptionKind::Word(words)) => {
             let listed = |(word, synonyms): (&'static str, &'static [&'static str])| {
                 PossibleValue::new(word).aliases(synonyms.iter().copied())
             };

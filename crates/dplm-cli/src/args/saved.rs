@@ -36,6 +36,9 @@ pub struct PredictArgs {
     /// How text is written: comma, semicolon, tab or pipe, and decimal-comma; joined by commas
     #[arg(long, value_name = "WORDS")]
     pub csv: Option<Dialect>,
+    /// A column to write before the predictions as it is, to tell rows apart; may be repeated
+    #[arg(long, value_name = "COLUMN", conflicts_with = "over")]
+    pub id: Vec<String>,
     /// Instead of rows: go over the bounds, or the levels, of this column
     #[arg(long, value_name = "COLUMN")]
     pub over: Option<String>,
@@ -69,7 +72,7 @@ pub struct TableArgs {
     /// What 'dplm fit --json', 'dplm refine --json' or 'dplm study --json' has written
     #[arg(required = true, value_name = "FIT.json")]
     pub results: Vec<InputFile>,
-    /// What it is written as: latex, markdown, html, csv or docx
+    /// What it is written as: latex, markdown, html, csv, docx, or svg, a picture
     #[arg(long, value_name = "FORM", value_parser = words::<TableForm>(), hide_possible_values = true, default_value = "markdown")]
     pub to: TableForm,
     /// Mark estimates by stars, at p-values below 0.05, 0.01 and 0.001

@@ -2,7 +2,6 @@
 
 use dplm::{
     Coefficient, Dataset, Fit, NoiseSource, Progress, Reading,
-    diagnose::{OlsFit, least_squares},
     formula::Formula,
     method::{Request, dpgd},
     privacy::Rho,
@@ -10,6 +9,7 @@ use dplm::{
     table::{ReadOptions, Source},
 };
 use dplm_simulate::{Setting, record_batch};
+use dplm_theory::clear::{OlsFit, least_squares};
 
 use crate::{args::DemoArgs, cells, exit::Failure, layout, layout::significant, printer::Printer};
 
@@ -31,7 +31,7 @@ pub fn run(args: &DemoArgs, printer: &Printer) -> Result<(), Failure> {
     let config = dpgd::Config::new(Request::new(Rho::checked_from_f64(RHO).map_err(Failure::usage)?));
     let noise = args.seed.map_or(NoiseSource::System, NoiseSource::Seed);
     let fit = dataset.fit(&config, noise, Progress::NONE)?;
-    // The rows are simulated: nobody's secrets are in them.
+    // The rows are simulated, so nobody's data are in them.
     let ols = least_squares(&source, dataset.model(), &ReadOptions::default())?.into_inner();
     printer.result(&format!("{}\n{}\n{}", introduction(), indented(&summary(&fit)), comparison(&truth, &ols, &fit)))
 }

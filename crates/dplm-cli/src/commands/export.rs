@@ -42,8 +42,8 @@ fn unread(args: &ExportArgs, error: Error) -> Failure {
     }
 }
 
-/// An accountant that composes a guarantee takes it to hold, so one that does not is not told to
-/// it.
+/// An accountant assumes that a guarantee that it composes holds, so one that does not is not given
+/// to it.
 fn check_holds(guarantee: &Guarantee, args: &ExportArgs) -> Result<(), Failure> {
     let path = args.fit.display();
     match guarantee.promise.provenance {

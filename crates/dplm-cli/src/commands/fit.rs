@@ -112,7 +112,7 @@ fn payer(asked: &Asked, fit: &CheckedFit) -> Result<Payer, Failure> {
 fn check_pretence(pretend: Option<u64>, inputs: &[DataInput]) -> Result<(), Failure> {
     let names = inputs.iter().map(|input| input.to_string_lossy());
     match names.filter(|_| pretend.is_some()).find(|name| name.parse::<u64>().is_ok()) {
-        Some(rows) => Err(Failure::usage(format!("simulate so many rows with --pretend={rows}"))),
+        Some(rows) => Err(Failure::usage(format!("write --pretend={rows} to simulate {rows} rows"))),
         None => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! `dplm moments`: means and covariances of a table that is public.
 
-use dplm::{Error, diagnose, formula::Formula, table::ReadOptions};
+use dplm::{Error, formula::Formula, table::ReadOptions};
+use dplm_theory::clear;
 
 use crate::{args::MomentsArgs, commands::fit::opened, exit::Failure, output::Output, printer::Printer};
 
@@ -21,7 +22,7 @@ pub fn run(args: MomentsArgs, printer: &Printer) -> Result<(), Failure> {
     let source = opened(&asked, &data.inputs)?;
     let model = formula.resolve(source.schema()).map_err(Error::from)?;
     let options = ReadOptions { strict: asked.run.strict, ..ReadOptions::default() };
-    let moments = diagnose::moments(&source, &model, &options)?.into_inner();
+    let moments = clear::moments(&source, &model, &options)?.into_inner();
     let text = format!("{ABOUT}{}", moments.to_toml());
     match out {
         None => printer.result(&text),

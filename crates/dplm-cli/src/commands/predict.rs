@@ -47,11 +47,18 @@ impl Predicted {
         match (saved, &args.over) {
             (Fitted::One(fit), Some(column)) => Predicted::over(fit, column, held, args, printer),
             (Fitted::Groups(groups), Some(column)) => Predicted::over_groups(groups, column, held, args, printer),
-            (saved, None) => {
-                let lines = of_rows(saved, args, printer)?.into_iter().map(|prediction| (Vec::new(), prediction));
-                Ok(Predicted { heads: Vec::new(), lines: lines.collect() })
-            }
+            (saved, None) => Predicted::rows(saved, args, printer),
         }
+    }
+
+    /// A line for each row, after the cells that identify it.
+    fn rows(saved: &Fitted, args: &PredictArgs, printer: &Printer) -> Result<Predicted, Failure> {
+        let source = Source::open_as(&args.inputs, args.csv.unwrap_or_default())?;
+        let columns = args.id.iter().map(|column| source.written(column)).collect::<Result<Vec<_>, _>>()?;
+        let predictions = of_rows(&source, saved, args, printer)?.into_iter().enumerate();
+        let cells = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
+        let lines = predictions.map(|(row, prediction)| (cells(row), prediction)).collect();
+        Ok(Predicted { heads: args.id.clone(), lines })
     }
 
     fn over(fit: &Fit, column: &str, held: &Held, args: &PredictArgs, printer: &Printer) -> Result<Predicted, Failure> {
@@ -131,14 +138,13 @@ fn held(typed: &str) -> Result<(String, String), Failure> {
     parts.ok_or_else(|| Failure::Usage(format!("--at {typed} holds nothing: write it as COLUMN=VALUE")))
 }
 
-fn of_rows(saved: &Fitted, args: &PredictArgs, printer: &Printer) -> Result<Vec<Prediction>, Failure> {
-    let source = Source::open_as(&args.inputs, args.csv.unwrap_or_default())?;
+fn of_rows(source: &Source, saved: &Fitted, args: &PredictArgs, printer: &Printer) -> Result<Vec<Prediction>, Failure> {
     let bar = Bar::new(printer, "predicting");
     let update = |done, total| bar.update(done, total);
     let options = ReadOptions { strict: args.strict, progress: Progress::new(&update), ..ReadOptions::default() };
     Ok(match saved {
-        Fitted::One(fit) => fit.predict_intervals(&source, &options, args.level.unwrap_or(fit.level))?,
-        Fitted::Groups(groups) => groups.predict_intervals(&source, &options, args.level.unwrap_or(groups.level))?,
+        Fitted::One(fit) => fit.predict_intervals(source, &options, args.level.unwrap_or(fit.level))?,
+        Fitted::Groups(groups) => groups.predict_intervals(source, &options, args.level.unwrap_or(groups.level))?,
     })
 }
 
@@ -150,7 +156,7 @@ fn tell(over: &Over, printer: &Printer) {
     }
 }
 
-/// What a prediction says, as cells; none where nothing can be said.
+/// What a prediction says, as cells; they are empty if nothing can be said.
 fn numbers(prediction: &Prediction, with_person: bool) -> String {
     let &Prediction { estimate, std_error, interval, person, .. } = prediction;
     let known = [Some(estimate).filter(|estimate| !estimate.is_nan()), std_error];

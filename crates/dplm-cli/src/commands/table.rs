@@ -30,6 +30,7 @@ fn format(form: TableForm) -> Format {
         TableForm::Html => Format::Html,
         TableForm::Csv => Format::Csv,
         TableForm::Docx => Format::Docx,
+        TableForm::Svg => Format::Svg,
         _ => Format::Markdown,
     }
 }

@@ -33,7 +33,7 @@ use dplm::{
         noise::FixedSeed,
         release,
     },
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells},
 };
 use dplm_methods::adassp;
@@ -159,7 +159,7 @@ impl Audit {
     }
 
     /// Rows that move nothing, and one that does.
-    fn table(&self, kind: Kind, response: f64) -> (MemoryRows, Design) {
+    fn table(&self, kind: Kind, response: f64) -> (Encoded, Design) {
         let column = |name: &str| Column { name: name.into(), kind: kind.clone() };
         let design = Design::new(&Model::of_columns(column("y"), vec![column("x")], false));
         let mut builder = MemoryBuilder::new(&design);

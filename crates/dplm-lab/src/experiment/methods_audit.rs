@@ -18,7 +18,7 @@ use dplm::{
         noise::{FixedSeed, NoiseSource},
         release_by,
     },
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells},
 };
 use dplm_methods::mechanism::{Depths, Failure, Laplace, Nested, Scores, select, select_point, select_tested_point};
@@ -191,7 +191,7 @@ impl MethodsAudit {
     /// even number of rows by position has half of its rows with either slope, and in its own batch
     /// the deciding row outweighs others of the opposite slope. Of eight batches it is in the last,
     /// which an estimate remembers best.
-    fn table(&self, decides: (f64, f64)) -> (MemoryRows, Design) {
+    fn table(&self, decides: (f64, f64)) -> (Encoded, Design) {
         let column = |name: &str| Column { name: name.into(), kind: Kind::Bounded { low: -1.0, high: 1.0 } };
         let design = Design::new(&Model::of_columns(column("y"), vec![column("x")], false));
         let mut builder = MemoryBuilder::new(&design);

@@ -17,6 +17,7 @@ mod honest;
 mod choices;
 mod arena;
 mod study;
+mod designs;
 
 use std::collections::BTreeMap;
 
@@ -28,6 +29,7 @@ pub use audit::Audit;
 pub use choices::ChoicesStudy;
 pub use clipping::Clipping;
 pub use cost::Cost;
+pub use designs::Designs;
 pub use honest::Honest;
 pub use intervals::{Intervals, Shown};
 pub use methods_audit::MethodsAudit;

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 
 use dplm::{
     Coefficient, Design, NoiseSource, Progress,
-    diagnose::Ols,
     formula::Formula,
     method::{self, ConfigError, Request, Tuning},
     privacy::{Rho, convert},
     rows::{MemoryBuilder, Rows},
     table::{Block, Cells, Field, ReadOptions, Schema, Source, Type},
 };
+use dplm_theory::clear::Ols;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};

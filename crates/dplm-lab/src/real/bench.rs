@@ -1,12 +1,12 @@
 //! A data set in the clear, as the lattice sees it, with its least-squares fit.
 
 use dplm::{
-    diagnose::Ols,
     formula::Formula,
     lattice::Design,
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells, ReadOptions, Source},
 };
+use dplm_theory::clear::Ols;
 use faer::{Mat, linalg::solvers::Solve};
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng;
@@ -68,14 +68,14 @@ impl Bench {
         Ok(Bench { design, blocks, x, y, ols, ols_se, mse: sse / rows, gram })
     }
 
-    pub(crate) fn rows(&self) -> MemoryRows {
+    pub(crate) fn rows(&self) -> Encoded {
         let mut builder = MemoryBuilder::new(&self.design);
         self.blocks.iter().for_each(|block| builder.push(block));
         builder.finish()
     }
 
     /// A sample of the same size, drawn with replacement: the data set itself is the population.
-    pub(crate) fn resampled(&self, rng: &mut ChaCha8Rng) -> MemoryRows {
+    pub(crate) fn resampled(&self, rng: &mut ChaCha8Rng) -> Encoded {
         let mut builder = MemoryBuilder::new(&self.design);
         self.resampled_blocks(rng).iter().for_each(|block| builder.push(block));
         builder.finish()

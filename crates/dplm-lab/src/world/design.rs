@@ -96,6 +96,7 @@ impl Design {
             ["months"] => months(),
             ["hours"] => hours(),
             ["counts"] => counts(),
+            ["heavy", p] => heavy(number(p)? as usize),
             ["shares"] => shares(),
             ["age", "squared"] => age_squared(),
             ["far", "corner"] => far_corner(),
@@ -316,6 +317,24 @@ fn counts() -> Design {
     let bounded = |name: &str| Feature::within(name, 0.0, 50.0);
     design(vec![bounded("visits"), bounded("stays"), bounded("operations")], Box::new(draw))
 }
+
+/// Amounts of several kinds: most are zero, the others lognormal, large ones together.
+fn heavy(p: usize) -> Design {
+    let weight = 0.2 / (p as f64).sqrt();
+    let draw = move |rng: &mut ChaCha8Rng, cells: &mut [f64]| {
+        let common = 0.5 * normal(rng);
+        cells.fill_with(|| {
+            let amount = (common + 1.6 * normal(rng)).exp();
+            if uniform(rng) < 0.85 { 0.0 } else { amount.min(MOST_OF_HEAVY) }
+        });
+        Drawn { mean: mean_of(cells, weight), drive: (cells[0] - 0.6) / 5.0 }
+    };
+    let features = (1..=p).map(|j| Feature::within(format!("x{j}"), 0.0, MOST_OF_HEAVY)).collect();
+    Design { response: (-20.0, 150.0), alike: true, ..design(features, Box::new(draw)) }
+}
+
+/// The bound of such amounts: about a hundred of their standard deviations.
+const MOST_OF_HEAVY: f64 = 500.0;
 
 /// Shares that add up to one except for a remainder of a few percent.
 fn shares() -> Design {

@@ -119,6 +119,15 @@ impl Population {
             Population::Outcomes(_) => 0.0,
         }
     }
+
+    /// By how much the mean squared error of predictions with these coefficients exceeds that of
+    /// least squares; NaN for outcomes.
+    pub fn excess(&self, coefficients: &[f64]) -> f64 {
+        match self {
+            Population::Numbers(moments) => moments.excess(coefficients),
+            Population::Outcomes(_) => f64::NAN,
+        }
+    }
 }
 
 /// A table in the clear; a missing cell is NaN, a level is its position in the list.

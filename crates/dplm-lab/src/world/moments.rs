@@ -124,6 +124,19 @@ impl Moments {
         Coefficients { values: only(values), std_errors: only(std_errors) }
     }
 
+    /// By how much the mean squared error of predictions with these coefficients, in their own
+    /// units, exceeds that of least squares.
+    pub fn excess(&self, coefficients: &[f64]) -> f64 {
+        let least = self.least_squares(&[]).coefficients;
+        let away: Vec<f64> = coefficients.iter().zip(least).map(|(own, least)| own - least.unwrap_or(0.0)).collect();
+        // In units in which bounds are -1 and 1.
+        let shift: f64 = away.iter().zip(&self.scales).skip(1).map(|(away, (zero, _))| away * zero).sum();
+        let mut scaled: Vec<f64> = away.iter().zip(&self.scales).map(|(away, (_, unit))| away * unit).collect();
+        scaled[0] += shift;
+        let pairs = (0..scaled.len()).flat_map(|j| (0..scaled.len()).map(move |k| (j, k)));
+        pairs.map(|(j, k)| scaled[j] * scaled[k] * self.entry(j, k)).sum()
+    }
+
     fn entry(&self, j: usize, k: usize) -> f64 {
         self.sums[j.max(k) * self.scaled.len() + j.min(k)] / self.rows
     }

@@ -201,3 +201,14 @@ fn the_formula_is_one_the_program_reads() {
         assert!(parsed.without_bounds().is_empty());
     }
 }
+
+/// A tenth more for a column of variance 36, whose mean the constant makes up for.
+#[test]
+fn predictions_are_off_by_what_coefficients_are() {
+    let moments = world("far corner", "normal").population(ROWS, 1);
+    let mut found: Vec<f64> = moments.least_squares(&[]).coefficients.into_iter().map(Option::unwrap).collect();
+    assert!(moments.excess(&found).abs() < 1e-9);
+    found[0] -= 98.0;
+    found[1] += 0.1;
+    assert!((moments.excess(&found) - 0.36).abs() < 0.01);
+}

@@ -1,8 +1,8 @@
-//! The least eigenvalue of an exact integer matrix, rounded down to a public grid. Every decision
-//! is made in integers.
+//! The smallest eigenvalue of an exact integer matrix, rounded down to a public grid. Every
+//! decision is made in integers.
 //!
-//! For a positive semidefinite integer matrix `A` with least eigenvalue `lambda`, and a step `g`,
-//! the answer is `g k` for the largest `k >= 0` for which
+//! For a positive semidefinite integer matrix `A` with smallest eigenvalue `lambda`, and a step
+//! `g`, the answer is `g k` for the largest `k >= 0` for which
 //!
 //! ```text
 //! M_k = 2A - (2gk - 1) I   is positive definite,   that is   k = floor((lambda + 1/2) / g).
@@ -44,15 +44,15 @@ const DIRECTION_BITS: i32 = 30;
 const INVERSE_ITERATIONS: u32 = 4;
 /// Products and their sums stay below this power of two, so that they fit `i128`.
 const SUM_BITS: u32 = 124;
-/// Floating point is good for so many bits, with a few to spare for a product of matrices.
+/// The bits that floating point can be trusted for, with a few to spare for a product of matrices.
 const FACTOR_BITS: i32 = 50;
 
-/// The step of the grid is one part in about so many of what a row can move the eigenvalue by:
+/// The step of the grid is about one part in this number of what a row can move the eigenvalue by:
 /// noise that covers the one covers the other.
 const GRID: u128 = 1024;
 
-/// Releases the least eigenvalue of a sum of outer products, rounded down to a grid of at most one
-/// part in 1024 of the largest norm, with Gaussian noise.
+/// Releases the smallest eigenvalue of a sum of outer products, rounded down to a grid of at most
+/// one part in 1024 of the largest norm, with Gaussian noise.
 ///
 /// # Guarantee
 /// That of [`release`](release()).
@@ -88,8 +88,8 @@ impl CustomMechanism<OuterProducts> for LeastEigenvalue {
     }
 }
 
-/// The least eigenvalue of `sum_i v_i v_i'`, all `|v_i|^2 <= norm_sq`, rounded down to a grid that
-/// `norm_sq` decides.
+/// The smallest eigenvalue of `sum_i v_i v_i'`, all `|v_i|^2 <= norm_sq`, rounded down to a grid
+/// that `norm_sq` decides.
 ///
 /// # Guarantee
 /// A function of the integers in the matrix and of `norm_sq` only: it is exact, and the same on
@@ -104,7 +104,7 @@ pub(super) fn least_eigenvalue_down(sums: &Moments, norm_sq: u128) -> i128 {
 /// bound.
 ///
 /// Replacing `v` by `u` turns `A` into `A - vv' + uu'`. By Weyl's inequality the first change
-/// lowers the least eigenvalue by at most `|v|^2`, the second raises it by at most `|u|^2`, and
+/// lowers the smallest eigenvalue by at most `|v|^2`, the second raises it by at most `|u|^2`, and
 /// neither does the other: so it moves by at most `norm_sq`. Rounded down to multiples of `g`, a
 /// number that moves by at most `norm_sq` moves by at most `norm_sq` rounded up to a multiple.
 /// Zeroing `v` is the first change.
@@ -118,8 +118,8 @@ fn grid_step(norm_sq: u128) -> u128 {
     1 << (norm_sq / GRID).max(1).ilog2()
 }
 
-/// About the eigenvector of the least eigenvalue, by inverse iteration. Any answer is right; a poor
-/// one costs time.
+/// About the eigenvector of the smallest eigenvalue, by inverse iteration. Any answer is right; a
+/// poor one costs time.
 fn least_direction(sums: &Moments) -> Vec<i64> {
     let size = sums.size();
     let matrix = Mat::from_fn(size, size, |i, j| nearest(sums.entry(i, j)));
@@ -134,7 +134,7 @@ fn least_direction(sums: &Moments) -> Vec<i64> {
     (0..size).map(|i| saturated((direction[(i, 0)] * unit).round())).collect()
 }
 
-/// The Cholesky factor of the matrix less almost its least eigenvalue.
+/// The Cholesky factor of the matrix less almost its smallest eigenvalue.
 fn nearly_singular_factor(matrix: &Mat<f64>) -> Option<Llt<f64>> {
     let values = matrix.self_adjoint_eigenvalues(Side::Lower).ok()?;
     let (least, most) = (*values.first()?, *values.last()?);
@@ -262,7 +262,7 @@ impl Symmetric {
         digits.filter_map(|bits| self.pivots_are_positive(bits)).next().expect("no pivot is zero, so digits suffice")
     }
 
-    /// The same with so many bits after the point; `None` when they do not tell.
+    /// The same with `bits` bits after the point; `None` when they do not tell.
     fn pivots_are_positive(&self, bits: usize) -> Option<bool> {
         let exact = |&entry: &i128| Enclosed::exactly(BigInt::from(entry) << bits);
         let mut rows: Vec<Vec<Enclosed>> = self.rows.iter().map(|row| row.iter().map(exact).collect()).collect();
@@ -457,7 +457,7 @@ mod tests {
         }
     }
 
-    /// Entries of the largest sums there are, with a least eigenvalue that `f64` cannot see.
+    /// Entries of the largest sums there are, with a smallest eigenvalue that `f64` cannot see.
     #[test]
     fn a_least_eigenvalue_far_below_the_rounding_of_the_entries_is_found() {
         let long = 1i128 << 38;
@@ -588,7 +588,7 @@ mod tests {
             let (size, bits) = (1 + cases.below(3) as usize, 1 + cases.below(20));
             let count = 1 + cases.below(5);
             let mut vectors: Vec<Vec<i128>> = (0..count).map(|_| cases.vector(size, bits)).collect();
-            // The row that is replaced is often the one that holds the least eigenvalue up.
+            // The row that is replaced is often the one that holds the smallest eigenvalue up.
             if size > 1 && case % 3 == 0 {
                 vectors[1..].iter_mut().for_each(|vector| vector[0] = 0);
             }

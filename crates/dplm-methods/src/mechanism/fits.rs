@@ -20,7 +20,7 @@ pub struct Batching {
     pub readings: Vec<Vec<f64>>,
     /// Readings are rounded to whole numbers of this many to one standardised unit.
     pub unit: f64,
-    /// Readings saturate at so many of those numbers from zero.
+    /// Readings saturate at this distance from zero, in those whole numbers.
     pub limit: i64,
 }
 
@@ -140,7 +140,7 @@ impl CustomMechanism<BatchMoments> for Medians<'_> {
     }
 }
 
-/// A point deep among the fits, in all readings together, without a box; none where a test fails.
+/// A point deep among the fits, in all readings together, without a box; `None` if a test fails.
 ///
 /// # Guarantee
 /// That of [`select_tested_point`] for [`BatchFits::tested_depths`].

@@ -27,7 +27,7 @@ impl CustomMechanism<Claim> for Laplace {
         let scale = sigma_up(&(&query.delta_sq * query.values.len()), 1, &shares[0])?;
         let values = query.values.iter().map(|value| value.saturating_add(discrete_laplace(scale, rng)));
         let values: Vec<i128> = values.collect();
-        // The variance of the law is `2 t^2` but for less than 1/6.
+        // The variance of the distribution differs from `2 t^2` by less than 1/6.
         let sigma = vec![(2 * scale * scale).isqrt().max(1); values.len()];
         Ok(Noisy { values, sigma })
     }

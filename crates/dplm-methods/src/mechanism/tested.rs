@@ -107,10 +107,10 @@ impl Failure {
 /// depth exactly `t` have a weight of at most `2^-bits Z`.
 ///
 /// - *Drawing, for two neighbours of which one is safe.* A point that can be drawn on one table and
-///   not on the other has depth `t` on the first: a draw is of a common point but for `2^-bits` on
-///   either. Among common points the logarithm of the ratio of probabilities is a constant plus at
-///   most `ln w` either way: of bounded range `2 ln w`, so `ln(w)^2 / 2`-zCDP, as for
-///   [`select_point`](super::select_point).
+///   not on the other has depth `t` on the first: a draw is of a common point except with
+///   probability `2^-bits` on either. Among common points the logarithm of the ratio of
+///   probabilities is a constant plus at most `ln w` either way: of bounded range `2 ln w`, so
+///   `ln(w)^2 / 2`-zCDP, as for [`select_point`](super::select_point).
 /// - *How far from unsafe.* After `j` changes of rows depths have moved by at most `j`, so that
 ///   points of depth `t` are no more than `V_(t-j)` and `Z` is at least `w^(t+g) V_(t+j+g)` for
 ///   every `g`. Where `V_(t-j) <= 2^-bits w^g V_(t+j+g)` for some `g`, tables within `j - 1`
@@ -119,7 +119,7 @@ impl Failure {
 ///   `j - 1`, since `V'_(t-j+1) <= V_(t-j)` and `V'_(t+j-1+g) >= V_(t+j+g)`.
 /// - *The test.* `h` plus discrete Laplace noise of scale `1 / sqrt(2 rho)` passes above the
 ///   [threshold](Failure::threshold). That alone is `rho`-zCDP, and two neighbours of which neither
-///   is safe both pass with probability below `2^-bits`: but for that, both give nothing.
+///   is safe both pass with probability below `2^-bits`: otherwise, both give nothing.
 ///
 /// All of it is decided in exact integers, and drawn exactly.
 ///

@@ -5,7 +5,7 @@ use dplm::{
     rows::{CustomQuery, Shape, Term},
 };
 
-/// Squared norms keep so many bits; with at most 2^40 rows their sum stays far inside `i128`.
+/// Squared norms keep this many bits; with at most 2^40 rows their sum stays far inside `i128`.
 const SQUARE_BITS: u32 = 62;
 
 /// Bounds on a row and on its residual: `w_i X_i clamp(r_i, -residual, residual)`, with

@@ -7,7 +7,7 @@ use dplm::{
     formula::{Column, Formula, Kind, Model},
     method::{Outcome, Purpose, Request, Tuning},
     privacy::Rho,
-    rows::{MemoryBuilder, MemoryRows, Rows},
+    rows::{Encoded, MemoryBuilder, Rows},
     table::{Block, Cells},
 };
 use faer::{Mat, Side, linalg::solvers::Solve};
@@ -25,7 +25,7 @@ pub struct Data {
 pub const SLOPES: [f64; 3] = [0.5, -0.3, 0.2];
 
 impl Data {
-    /// Standard normal columns and errors.
+    /// Standard Gaussian columns and errors.
     pub fn normal(rows: usize, features: usize, seed: u64) -> Data {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
         let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -52,7 +52,7 @@ impl Data {
         Formula::parse(&format!("y{known} ~ {} + 0", columns.join(" + "))).expect("a formula")
     }
 
-    pub fn rows(&self, design: &Design) -> MemoryRows {
+    pub fn rows(&self, design: &Design) -> Encoded {
         let column = |j: usize| Cells::Numbers(self.x.iter().map(|row| row[j]).collect());
         let columns = std::iter::once(Cells::Numbers(self.y.clone())).chain((0..self.features()).map(column));
         let mut builder = MemoryBuilder::new(design);

@@ -6,7 +6,7 @@ use dplm::{
     Error,
     lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Number, Outer, Theta, Whitening},
     privacy::{Claim, Neighbours, NotPrivate, Sealed, Sensitive},
-    rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, Forecast, OuterSum, Rows, TailCounts},
+    rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, ExpectedSteps, OuterSum, Rows, TailCounts},
 };
 use dplm_methods::mechanism::{BatchFits, Batching, IntegerBox, LeastEigenvalue, Nearest, Nested};
 use num_bigint::{BigInt, BigUint};
@@ -206,7 +206,7 @@ impl Rows for Twin {
         self.one.features()
     }
 
-    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
+    fn clipped(&mut self, clip: Clip, forecast: Option<ExpectedSteps>) -> Result<Box<dyn ClippedRows + '_>, Error> {
         let (one, other) = (self.one.clipped(clip, forecast)?, self.other.clipped(clip, forecast)?);
         Ok(Box::new(ClippedTwin { one, other, moved: self.moved.clone() }))
     }

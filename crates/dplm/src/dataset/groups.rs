@@ -1,10 +1,8 @@
 //! A table and a model, encoded for each of several groups, and all of them fitted under one
 //! budget.
 
-use std::sync::Arc;
-
 use super::{
-    Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, in_words,
+    Charge, Counted, Dataset, Prepared, Reading, Receipt, Stages, check_kept,
     prepared::today,
     usable::{Paid, Pay},
 };
@@ -15,14 +13,14 @@ use crate::{
     method::{ConfigError, Method, Request, after_count},
     plan::usable::Usable,
     privacy::{
-        Budget, Guarantee, Person, PrivacyError, Provenance, Release, Rho, Unit,
+        Budget, Guarantee, PrivacyError, Provenance, Release, Rho, Unit,
         convert::Conversion,
         noise::{NoiseRng, NoiseSource},
         release,
     },
     request::{Sizes, plan_identity},
-    rows::{CellCounts, Encoded, Executor, GroupBuilder, RemoteRows, Together, group_sizes},
-    table::{Dialect, ReadOptions, Schema, Source},
+    rows::{CellCounts, Encoded, GroupBuilder, Together, group_sizes},
+    table::{ReadOptions, Schema, Source},
 };
 
 /// Rows of a table encoded for one model, those of each group by themselves.
@@ -33,7 +31,7 @@ use crate::{
 pub struct GroupedDataset {
     by: By,
     groups: Vec<Dataset>,
-    /// How many cells of each column can be used, over all groups; none where rows were read on
+    /// How many cells of each column can be used, over all groups; `None` if rows were read on
     /// other machines.
     cells: Option<CellCounts>,
     /// How many units there are in all; public.
@@ -72,30 +70,25 @@ impl GroupedDataset {
             builder.push(&block, columns.len() - 1)
         })?;
         let (encoded, units) = builder.finish(person.map(|person| (person, Together::of(person, &design))))?;
-        let group = |rows| Dataset {
-            formula: formula.to_string(),
-            model: model.clone(),
-            design: design.clone(),
-            rows,
-            cells: None,
-            columns: in_words(source.schema()),
-            person: person.cloned(),
-            given_up: false,
-            is_simulated: source.is_simulated(),
-            csv: source.dialect(),
-            group: None,
+        let group = |rows| {
+            let rows = Dataset::of(rows, formula, (model.clone(), design.clone()), source.schema(), reading);
+            Dataset { is_simulated: source.is_simulated(), csv: source.dialect(), ..rows }
         };
         let (groups, cells) = (encoded.into_iter().map(group).collect(), Some(cells));
         Ok(GroupedDataset { by: by.clone(), groups, cells, units, sizes })
     }
 
-    /// Rows on other machines, packed there by group ([`Packer`](crate::rows::Packer)) with the
-    /// design of this formula and reading; `schema` is what the table declares.
+    /// Rows that are kept elsewhere, those of each group by themselves, of `units` units, in a
+    /// group or in none; encoded there with the design of this formula and reading. `schema` is
+    /// what the table declares.
     ///
     /// # Errors
-    /// As [`Dataset::remote`]; and when the column that groups are by is in the model.
-    pub fn remote(
-        executor: Arc<dyn Executor>,
+    /// As [`Dataset::elsewhere`]; and when the column that groups are by is in the model.
+    ///
+    /// # Panics
+    /// As [`Dataset::elsewhere`]; and when there are more or fewer groups.
+    pub fn elsewhere(
+        (rows, units): (Vec<Encoded>, u64),
         schema: &Schema,
         formula: &Formula,
         reading: &Reading<'_>,
@@ -104,20 +97,12 @@ impl GroupedDataset {
     ) -> Result<GroupedDataset, Error> {
         let (model, design) = reading.model_by(formula, schema, by)?;
         let person = reading.checked_person()?;
-        let (features, groups, most) = (design.kept_features(), by.levels().len(), person.map(Person::most_rows));
-        let (rows, units) = RemoteRows::open_groups(executor, features, groups, most, reading.memory)?;
-        let group = |rows| Dataset {
-            formula: formula.to_string(),
-            model: model.clone(),
-            design: design.clone(),
-            rows: Encoded::Remote(rows),
-            cells: None,
-            columns: in_words(schema),
-            person: person.cloned(),
-            given_up: false,
-            is_simulated: false,
-            csv: Dialect::default(),
-            group: None,
+        assert_eq!(rows.len(), by.levels().len(), "each group has rows of its own");
+        rows.iter().for_each(|rows| check_kept(rows, &design, person));
+        let group = |mut rows: Encoded| {
+            // Nothing is said of its size before that is released.
+            rows.say_of_group(0);
+            Dataset::of(rows, formula, (model.clone(), design.clone()), schema, reading)
         };
         let groups = rows.into_iter().map(group).collect();
         Ok(GroupedDataset { by: by.clone(), groups, cells: None, units, sizes })
@@ -157,7 +142,7 @@ impl GroupedDataset {
         PreparedGroups::new(self, method, noise)
     }
 
-    /// Fits every group by the method asked for. Whoever calls keeps account of the budget; with a
+    /// Fits every group by the method asked for. The caller keeps account of the budget; with a
     /// ledger, use [`GroupedDataset::prepare`].
     ///
     /// # Guarantee

@@ -9,8 +9,6 @@ pub use prepared::{Charge, Prepared, Receipt};
 pub use usable::UnusableError;
 pub(crate) use usable::{Counted, Paid, Pay, Stages};
 
-use std::sync::Arc;
-
 use crate::{
     Error, Fit, FitRequest, Group, Progress, RunOptions,
     diagnose::View,
@@ -19,7 +17,7 @@ use crate::{
     method::{ConfigError, Method, Outcome, Request},
     options::{Device, Family, Tuning},
     privacy::{Neighbours, Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
-    rows::{Builder, CellCounts, DeviceError, Encoded, Executor, Persons, RemoteRows, Rows, Together},
+    rows::{Builder, CellCounts, DeviceError, Encoded, Persons, Rows, Together},
     table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -33,11 +31,11 @@ pub struct Dataset {
     model: Model,
     design: Design,
     rows: Encoded,
-    /// How many cells of each column can be used; none where rows were read on other machines.
+    /// How many cells of each column can be used; `None` if rows were read on other machines.
     cells: Option<CellCounts>,
     /// The columns of the table, used or not.
     columns: String,
-    /// Who a row is of, where the privacy unit is a person.
+    /// How the table says which person a row belongs to, where the privacy unit is a person.
     person: Option<Person>,
     /// Whether a fit was given the memory that rows were in.
     given_up: bool,
@@ -58,7 +56,7 @@ pub struct Reading<'a> {
     /// temporary file. Three quarters of the machine's memory when nothing is said, where the
     /// system tells how much that is, as Linux does; else all of them stay in memory.
     pub memory: Option<u64>,
-    /// Who a row is of; each row stands for itself when nothing is said.
+    /// How the table says which person a row belongs to; by default, each row stands for itself.
     pub person: Option<Person>,
     /// What rows are weighted by; all count alike when nothing is said.
     pub weights: Option<Weights>,
@@ -113,8 +111,8 @@ impl Reading<'_> {
         Ok((model, design))
     }
 
-    /// Who a row is of, refused where persons could have more rows than sums over them are exact
-    /// for.
+    /// The persons that rows belong to; refused if they could have more rows than sums over them
+    /// are exact for.
     fn checked_person(&self) -> Result<Option<&Person>, ConfigError> {
         match &self.person {
             Some(person) if !person.is_sound() => Err(ConfigError::RowsPerPerson),
@@ -149,7 +147,7 @@ impl Dataset {
         reading.check_device(reading.person.is_some())?;
         // Only the processor knows of probabilities.
         let device = if design.family() == Family::Gaussian { reading.device } else { Device::Cpu };
-        let destination = device.ready()?;
+        let accelerator = device.ready()?;
         let person = reading.checked_person()?;
         let mut cells = CellCounts::new(design.columns(), person);
         let rows = match person {
@@ -159,38 +157,49 @@ impl Dataset {
                     cells.see(block);
                     Ok(())
                 };
-                destination.take(read_rows(source, &design.as_read(), reading, &mut see)?)?
+                let rows = read_rows(source, &design.as_read(), reading, &mut see)?;
+                match accelerator {
+                    Some(accelerator) => rows.moved_to(&*accelerator)?,
+                    None => rows,
+                }
             }
         };
-        let (columns, person) = (in_words(source.schema()), reading.person.clone());
-        let (is_simulated, csv, group) = (source.is_simulated(), source.dialect(), None);
-        let (formula, cells) = (formula.to_string(), Some(cells));
-        Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
+        let (is_simulated, csv, cells) = (source.is_simulated(), source.dialect(), Some(cells));
+        let rows = Dataset::of(rows, formula, (model, design), source.schema(), reading);
+        Ok(Dataset { cells, is_simulated, csv, ..rows })
     }
 
-    /// Rows on other machines, packed there with the design of this formula and reading; `schema`
-    /// is what the table declares.
+    /// Rows that were encoded with this design, and what is known of them all.
+    fn of(
+        rows: Encoded,
+        formula: &Formula,
+        (model, design): (Model, Design),
+        schema: &Schema,
+        reading: &Reading<'_>,
+    ) -> Dataset {
+        let (formula, columns, person) = (formula.to_string(), in_words(schema), reading.person.clone());
+        let (cells, given_up, is_simulated, csv, group) = (None, false, false, Dialect::default(), None);
+        Dataset { formula, model, design, rows, cells, columns, person, given_up, is_simulated, csv, group }
+    }
+
+    /// Rows that are kept elsewhere, encoded there with the design of this formula and reading;
+    /// `schema` is what the table declares.
     ///
     /// # Errors
-    /// When columns are missing, the rows cannot be asked, or persons may have more rows than can
-    /// be packed.
-    pub fn remote(
-        executor: Arc<dyn Executor>,
+    /// When columns are missing.
+    ///
+    /// # Panics
+    /// When the rows are of another design, or of other units.
+    pub fn elsewhere(
+        rows: Encoded,
         schema: &Schema,
         formula: &Formula,
         reading: &Reading<'_>,
     ) -> Result<Dataset, Error> {
         let model = reading.model(formula, schema)?;
         let design = reading.design(&model);
-        let (features, memory) = (design.kept_features(), reading.memory);
-        let rows = match reading.checked_person()? {
-            None => RemoteRows::open(executor, features, memory)?,
-            Some(person) => RemoteRows::open_persons(executor, features, person.most_rows(), memory)?,
-        };
-        let (rows, columns, person) = (Encoded::Remote(rows), in_words(schema), reading.person.clone());
-        let (formula, is_simulated, csv, group) = (formula.to_string(), false, Dialect::default(), None);
-        let cells = None;
-        Ok(Dataset { formula, model, design, rows, cells, columns, person, given_up: false, is_simulated, csv, group })
+        check_kept(&rows, &design, reading.checked_person()?);
+        Ok(Dataset::of(rows, formula, (model, design), schema, reading))
     }
 
     /// The model, with every column named.
@@ -210,7 +219,7 @@ impl Dataset {
 
     /// How many privacy units there are, rows or persons; public.
     pub fn rows(&self) -> u64 {
-        self.rows.rows().count()
+        self.rows.count()
     }
 
     /// Looks at the rows: for diagnosis, never for publication.
@@ -234,7 +243,7 @@ impl Dataset {
         Prepared::counting(self, method, noise)
     }
 
-    /// Fits by the method asked for. Whoever calls keeps account of the budget; with a ledger, use
+    /// Fits by the method asked for. The caller keeps account of the budget; with a ledger, use
     /// [`Dataset::prepare`].
     ///
     /// # Guarantee
@@ -346,7 +355,7 @@ impl Dataset {
     }
 
     pub(crate) fn rows_and_design(&mut self) -> (&mut dyn Rows, &Design) {
-        (self.rows.rows_mut(), &self.design)
+        (&mut self.rows, &self.design)
     }
 
     fn warnings(&self, provenance: Provenance, outcome: &Outcome) -> Vec<Warning> {
@@ -368,7 +377,11 @@ impl Dataset {
     }
 
     fn events_without_periods(&self) -> impl Iterator<Item = Warning> {
-        let studies = self.model.event_studies().into_iter().filter(|one| one.of.is_some() && !one.has_periods);
+        let studies = self
+            .model
+            .event_studies()
+            .into_iter()
+            .filter(|one| one.of.is_some() && !one.has_periods && !one.is_average());
         let mut periods: Vec<String> = studies.map(|study| study.period).collect();
         periods.dedup();
         periods.into_iter().map(|period| Warning::EventWithoutPeriods { period })
@@ -413,6 +426,13 @@ pub(crate) fn check_within(formula: &Formula, person: Option<&Person>) -> Result
         (Some(_), Some(Person { rows: Some(1), .. })) => Err(ConfigError::WithinOneRow),
         (Some(_), Some(_)) => Ok(()),
     }
+}
+
+/// Stops a program whose rows elsewhere are not those of the design: claims are about the units
+/// that the fit protects.
+fn check_kept(rows: &Encoded, design: &Design, person: Option<&Person>) {
+    assert_eq!(rows.features(), design.kept_features(), "rows are encoded with the design of the fit");
+    assert_eq!(rows.rows_in_unit(), person.map(Person::most_rows), "units are those that the fit protects");
 }
 
 /// Reads and encodes rows, each standing for itself; `see` is shown every block.

@@ -15,10 +15,9 @@ use crate::{
     request::plan_identity,
 };
 
-/// A fit that is planned and checked. Nothing has been asked of a row yet, and nothing is spent.
+/// A fit that is planned and checked. No query has been asked and no budget spent yet.
 ///
-/// [`Prepared::run`] wants a [`Receipt`]: whoever keeps account of the budget records the
-/// [`Charge`] first.
+/// [`Prepared::run`] takes a [`Receipt`], which shows that the [`Charge`] was recorded.
 pub struct Prepared<'a> {
     dataset: &'a mut Dataset,
     /// What was asked, with the whole budget.
@@ -89,7 +88,7 @@ impl Receipt {
         Receipt { charge, statement: Some(statement) }
     }
 
-    /// Claims that whoever calls keeps account of the budget in another way.
+    /// Claims that the caller keeps account of the budget in another way.
     pub fn by_caller(charge: Charge) -> Receipt {
         Receipt { charge, statement: None }
     }

@@ -28,7 +28,7 @@ pub(crate) struct Counted<'a> {
     pub design: &'a Design,
     /// What groups are by.
     pub by: Option<Column>,
-    /// The cells of each column that can be used; none where they were read on other machines.
+    /// The cells of each column that can be used; `None` if they were read on other machines.
     pub cells: Option<&'a CellCounts>,
     /// The relation that is promised.
     pub neighbours: Neighbours,

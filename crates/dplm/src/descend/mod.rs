@@ -4,7 +4,7 @@ use crate::{
     Error, Progress,
     lattice::{Clip, Lattice, LatticeError, Link, Theta},
     privacy::{Neighbours, Noisy, Released, Spend, noise::RandomWords, release},
-    rows::{ClippedRows, Forecast, Rows},
+    rows::{ClippedRows, ExpectedSteps, Rows},
 };
 
 /// The released iterates of one run, in standardised units. Made from released numbers only.
@@ -152,9 +152,9 @@ impl Descent {
     }
 
     /// What the engine may know about the gradients to come.
-    fn forecast(&self, spend: &Spend) -> Forecast {
+    fn forecast(&self, spend: &Spend) -> ExpectedSteps {
         let noise_sd = noise_sd(self.rows, self.gamma(), self.steps, self.neighbours, spend.to_f64());
-        Forecast { steps: self.steps, step_size: self.step_size, noise_sd }
+        ExpectedSteps { steps: self.steps, step_size: self.step_size, noise_sd }
     }
 
     fn empty(&self, start: &Theta) -> Trajectory {

@@ -183,7 +183,7 @@ pub enum FormulaError {
         /// The column.
         column: String,
     },
-    /// A logit needs a response that is one of two things.
+    /// The response of a logit is not one of two outcomes.
     #[error(
         "formula: family binomial fits the probability of one of two outcomes, and '{response}' is not written as one: write y[0..1] for a number \
          that is 0 or 1, or y{{no,yes}} with the two levels, the one whose probability is fitted last"
@@ -192,7 +192,7 @@ pub enum FormulaError {
         /// The left side.
         response: String,
     },
-    /// Offsets are subtracted from a response, which a level is not.
+    /// An offset in a logit: it is subtracted from the response, and a level is not a number.
     #[error(
         "formula: offset() is not available for family binomial: leave it out, or put the column into the model as a term"
     )]
@@ -235,7 +235,7 @@ pub enum FormulaError {
     /// A column called `.`.
     #[error("formula: '.' cannot be a column's name, it stands for every other numeric column: rename the column")]
     ReservedName,
-    /// Two constants that are no category's.
+    /// Two columns after '|' that are not categories.
     #[error(
         "formula: only persons have constants of their own, and not both '{}' and '{}': leave one out, or list its levels \
          if they are few and public, as in {}{{a,b}}", columns[0], columns[1], columns[1]
@@ -244,15 +244,20 @@ pub enum FormulaError {
         /// The columns.
         columns: [String; 2],
     },
-    /// A study shares what instruments need for themselves.
+    /// An instrument in a study, whose fits share their second moments.
     #[error("formula: a study has no instruments: fit a model with one by itself")]
     InstrumentInStudy,
-    /// More instruments than one.
+    /// More instruments than their moments can be known for.
     #[error(
-        "formula: one regressor has one instrument, as in `| x ~ z`: name the strongest, or combine them in the data"
+        "formula: the instruments have {columns} columns, and each makes the interval of the regressor longer: name {most} at most, the strongest"
     )]
-    SeveralInstruments,
-    /// What is instrumented has several columns.
+    TooManyInstruments {
+        /// Columns of the instruments.
+        columns: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// The instrumented term is not a single number.
     #[error(
         "formula: what is instrumented must be one number, and '{term}' is not: store it as a number, as in x[0..1]"
     )]
@@ -260,21 +265,23 @@ pub enum FormulaError {
         /// What was written.
         term: String,
     },
-    /// The instrument has several columns.
-    #[error("formula: an instrument is a number or has two levels, and '{term}' is neither: name one of its levels")]
-    InstrumentOfSeveral {
+    /// The instrument is neither a number nor a category beside a constant.
+    #[error(
+        "formula: an instrument is a number, or a category where the model has a constant, and '{term}' is neither: store it as a number"
+    )]
+    InstrumentOfNothing {
         /// What was written.
         term: String,
     },
     /// The instrument is in the model.
     #[error(
-        "formula: the instrument '{term}' also stands before '|' or is what it instruments: an instrument stands there alone"
+        "formula: the instrument '{term}' also stands before '|', is what it instruments, or stands there twice: an instrument stands there alone"
     )]
     InstrumentInModel {
         /// What was written.
         term: String,
     },
-    /// What is instrumented is a control too.
+    /// The instrumented term is also a control.
     #[error("formula: '{term}' is instrumented, so that it stands after '|' only: leave it out before")]
     EndogenousTwice {
         /// What was written.
@@ -287,12 +294,13 @@ pub enum FormulaError {
         column: String,
     },
     /// The person is also a predictor or the response.
-    #[error("formula: '{column}' stands after '|', where it says whose rows are whose: leave it out before")]
+    #[error("formula: '{column}' stands after '|', where it identifies persons: leave it out before '|'")]
     PersonInModel {
         /// The column.
         column: String,
     },
-    /// Models that are whitened together have persons' means taken out, or none has.
+    /// The specifications of a study have different fixed effects, although they are whitened
+    /// together.
     #[error("formula: all specifications of a study have the same fixed effects: fit those with others by themselves")]
     FixedEffectsDiffer,
     /// An event without levels.

@@ -1,4 +1,4 @@
-//! Instruments: what stands after the last `|`, as in `y ~ w | x ~ z`.
+//! Instruments: what stands after the last `|`, as in `y ~ w | x ~ z1 + z2`.
 
 use super::Variable;
 
@@ -7,14 +7,14 @@ use super::Variable;
 pub(crate) struct Instrument {
     /// The regressor, which is the last term of the model.
     pub of: Variable,
-    /// The instrument, which is no term.
-    pub by: Variable,
+    /// The instruments, which are no terms.
+    pub by: Vec<Variable>,
 }
 
 impl Instrument {
     /// The columns that are read.
     pub(super) fn columns(&self) -> Vec<&str> {
-        [&self.of, &self.by].into_iter().flat_map(Variable::columns).collect()
+        [&self.of].into_iter().chain(&self.by).flat_map(Variable::columns).collect()
     }
 }
 

@@ -55,6 +55,7 @@ use crate::options::Family;
 pub use crate::schema::{Column, Kind};
 pub use by::By;
 pub(crate) use curve::{Curve, Shape, legendre_in_powers};
+pub(crate) use endogenous::MomentNames;
 pub use error::FormulaError;
 pub(crate) use event::{Event, EventCell};
 pub(crate) use expression::Expression;
@@ -111,7 +112,7 @@ impl Formula {
         self.model.within()
     }
 
-    /// The regressor that an instrument is for, where there is one.
+    /// The regressor that instruments are for, where there are any.
     pub fn endogenous(&self) -> Option<String> {
         self.model.endogenous()
     }

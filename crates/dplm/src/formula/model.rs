@@ -25,7 +25,7 @@ pub struct Model {
     pub(super) intercept: bool,
     /// What follows `|`; once the model is checked, the column of persons at most.
     pub(super) within: Vec<String>,
-    /// The regressor that is instrumented, which is the last term, and by what.
+    /// The regressor that is instrumented, which is the last term, and what by.
     pub(super) instrument: Option<Instrument>,
 }
 

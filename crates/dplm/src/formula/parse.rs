@@ -1,7 +1,7 @@
 //! One line of text to a formula.
 //!
 //! ```text
-//! formula     := arithmetic '~' [sign] summand (sign summand)* ['|' column ('+' column)*] ['|' variable '~' variable]
+//! formula     := arithmetic '~' [sign] summand (sign summand)* ['|' column ('+' column)*] ['|' variable '~' variable ('+' variable)*]
 //! sign        := '+' | '-'
 //! summand     := '0' | '1' | '.' | 'offset' '(' arithmetic ')' | crossing
 //! crossing    := interaction ('*' interaction)*
@@ -54,7 +54,7 @@ impl Formula {
     /// for every other but `id`. Numbers may be written as `-1.5e3` or `1_000`. Bounds and levels
     /// are written at one mention of a column. `| id` gives each person a constant of their own,
     /// and `i(period, treated, ref = 3)` each period but one a coefficient. `| x ~ z` makes `x` a
-    /// regressor with the instrument `z`.
+    /// regressor with the instrument `z`; there may be several, as in `| x ~ z1 + z2`.
     ///
     /// # Errors
     /// Refuses text outside the grammar, with the position, and impossible facts: reversed, equal
@@ -191,15 +191,15 @@ impl Parser<'_> {
         Ok(Formula { model: Box::new(model), dot, except })
     }
 
-    /// What follows `|`, where something does: persons and categories, and an instrument.
+    /// What follows `|`, where something does: persons and categories, and instruments.
     fn after_bars(&mut self) -> Result<(Vec<String>, Option<Instrument>), FormulaError> {
         let (mut within, mut instrument) = (Vec::new(), None);
         while instrument.is_none() && self.scanner.eat("|") {
             let of = self.variable("the column of persons, a category, or what is instrumented, after '|'")?;
             if self.scanner.eat("~") {
-                let by = self.variable("the instrument, after '~'")?;
-                if self.scanner.eat("+") {
-                    return Err(FormulaError::SeveralInstruments);
+                let mut by = vec![self.variable("the instrument, after '~'")?];
+                while self.scanner.eat("+") {
+                    by.push(self.variable("an instrument, after '+'")?);
                 }
                 instrument = Some(Instrument { of, by });
             } else if within.is_empty() {

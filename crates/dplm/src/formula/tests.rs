@@ -642,12 +642,38 @@ fn persons_and_categories_stand_after_a_bar() {
     for (wrong, why) in [
         ("y ~ x | id + firm", "not both 'id' and 'firm'"),
         ("y ~ x | z[0..1]", "'z' is a number"),
-        ("y ~ x + id | id", "says whose rows are whose"),
+        ("y ~ x + id | id", "where it identifies persons"),
         ("y ~ 1 | id", "name a column"),
         ("y ~ x |", "after '|'"),
         ("y ~ x | id - wave", "expected '+' or the end"),
     ] {
         assert!(refusal(wrong).contains(why), "{wrong}: {}", refusal(wrong));
+    }
+}
+
+/// Cohorts that are called as the period from which they are treated are averaged.
+#[test]
+fn cohorts_are_averaged_by_periods_since() {
+    let studies =
+        |text: &str| Formula::parse(text).expect(text).into_model().expect("no dots in the formula").event_studies();
+    let mut found = studies("y ~ i(t{1,2,3,4,5}, cohort{never,3,4}, ref = 2)");
+    let average = found.pop().unwrap();
+    assert_eq!((found.len(), average.is_average(), average.before), (2, true, 3));
+    assert_eq!((average.period.as_str(), average.of.as_deref()), ("t since cohort", Some("cohort")));
+    assert_eq!(average.levels, ["-3", "-2", "-1", "0", "1", "2"]);
+    let names = ["t::1:cohort::4", "t::1:cohort::3", "t::3:cohort::4", "t::3:cohort::3", "t::4:cohort::4"];
+    assert_eq!(average.coefficients[..2].concat(), names[..2]);
+    // The reference is the period before that of the one cohort, and says nothing of the other.
+    assert_eq!(average.coefficients[2], names[2..3]);
+    assert_eq!(average.coefficients[3], [names[3], names[4]]);
+    assert_eq!(average.coefficients[5], ["t::5:cohort::3"]);
+    for alone in [
+        "y ~ i(t{1,2,3,4,5}, cohort{never,3}, ref = 2)",
+        "y ~ i(t{1,2,3,4,5}, cohort{never,3,late}, ref = 2)",
+        "y ~ i(t{1,2,3,4,5}, cohort{never,3,4}, ref = 3)",
+        "y ~ i(t{1,2,3,4,5}, ref = 3)",
+    ] {
+        assert!(studies(alone).iter().all(|study| !study.is_average()), "{alone}");
     }
 }
 
@@ -663,8 +689,8 @@ fn events_have_a_coefficient_for_each_period_but_one() {
     assert_eq!(names(cohorts), ["(Intercept)", "t::2:cohort::2004", "t::2:cohort::2006"]);
     let studies = Formula::parse(cohorts).unwrap().into_model().unwrap().event_studies();
     assert_eq!(studies.len(), 2);
-    assert_eq!((studies[1].of.as_deref(), studies[1].reference), (Some("cohort::2006"), 0));
-    assert_eq!(studies[1].coefficients, [None, Some("t::2:cohort::2006".to_owned())]);
+    assert_eq!((studies[1].of.as_deref(), studies[1].reference), (Some("cohort::2006"), Some(0)));
+    assert_eq!(studies[1].coefficients, [vec![], vec!["t::2:cohort::2006".to_owned()]]);
     let odd = "y ~ i(t{\"a)\",b}, ref = \"a)\")";
     assert_eq!(Formula::parse(odd).unwrap().to_string(), "y ~ i(t{a),b}, ref = \"a)\")");
     for (wrong, why) in [
@@ -686,6 +712,7 @@ fn an_instrument_stands_after_the_last_bar() {
         "y[0..1] ~ w[0..1] | id | x[0..2] ~ z{a,b}",
         "y[0..1] ~ 1 | log(x[1..2]) ~ I(z[1..3]^2)",
         "y[0..1] ~ 0 | x[0..2] ~ z[0..3]",
+        "y[0..1] ~ w[0..1] | id | x[0..2] ~ z[0..3] + g{a,b,c} + log(v[1..2])",
         "y[0..1] ~ w[0..1] + g{a,b} + w:g | id | x[0..2] ~ z[0..3]",
     ] {
         let formula = Formula::parse(text).expect(text);
@@ -694,14 +721,18 @@ fn an_instrument_stands_after_the_last_bar() {
     }
     assert_eq!(names("y[0..1] ~ w[0..1] + a[0..1]:b[0..1] | x[0..2] ~ z[0..3]"), ["(Intercept)", "w", "x", "a:b"]);
     assert_eq!(names("y[0..1] ~ w[0..1] | id + g{a,b} | x[0..2] ~ z{a,b}"), ["w", "g[b]", "x"]);
-    let model = Formula::parse("y[0..1] ~ w[0..1] | `x x`[0..2] ~ z{a,b}").unwrap().into_model().unwrap();
-    assert_eq!(model.moment_names().unwrap(), ["z[b]", "x x", "y"]);
-    let all = model.with_moments().unwrap();
-    assert_eq!(all.coefficient_names(), ["(Intercept)", "w", "z[b]", "x x", "y"]);
+    let model = Formula::parse("y[0..1] ~ w[0..1] | `x x`[0..2] ~ z{a,b,c} + v[0..1]").unwrap().into_model().unwrap();
+    assert_eq!(model.instruments(), ["z", "v"]);
+    let (names, all) = (model.moment_names().unwrap(), model.with_moments().unwrap());
+    assert_eq!(names.instruments, ["z[b]", "z[c]", "v"]);
+    assert_eq!((names.regressor.as_str(), names.response.as_str()), ("x x", "y"));
+    assert_eq!(all.coefficient_names(), ["(Intercept)", "w", "z[b]", "z[c]", "v", "x x", "y"]);
     for (wrong, why) in [
-        ("y ~ w | x ~ z + v", "one instrument"),
+        ("y ~ w | x ~ z + z", "stands there twice"),
+        ("y ~ w | x ~ z + ", "an instrument, after '+'"),
+        ("y ~ w | x ~ z{1,2,3,4,5,6,7,8,9,10,11,12}", "11 columns"),
         ("y ~ w | x{a,b} ~ z", "'x' is not"),
-        ("y ~ w | x ~ z{a,b,c}", "'z' is neither"),
+        ("y ~ w + 0 | x ~ z{a,b}", "'z' is neither"),
         ("y ~ w | x ~ w", "'w' also stands before"),
         ("y ~ w | x ~ y", "'y' also stands before"),
         ("y[0..1] ~ w[0..1] | x[0..1] ~ I(z[0..1] + w)", "also stands before"),

@@ -93,7 +93,11 @@ fn write_formula(
     f.write_str(" | ")?;
     mentions.variable(f, of)?;
     f.write_str(" ~ ")?;
-    mentions.variable(f, by)
+    let mut summands = Separated { first: true };
+    by.iter().try_for_each(|one| {
+        summands.next(f)?;
+        mentions.variable(f, one)
+    })
 }
 
 /// The variables to name before any term, so that factors keep the model's order when the text is

@@ -15,9 +15,9 @@ use crate::{
 pub struct EventEffects {
     /// The periods, and what the coefficients are called.
     pub study: EventStudy,
-    /// The effect in each period; none in the reference, or where the budget cannot identify it.
+    /// The effect in each period; `None` in the reference, or if the budget cannot identify it.
     pub effects: Vec<Option<PeriodEffect>>,
-    /// The joint test that all effects before the reference are 0; `None` if there are
+    /// The joint test that all effects before the event are 0; `None` if there are
     /// no such effects, or one is not identified.
     pub before: Option<Joint>,
 }
@@ -26,7 +26,7 @@ pub struct EventEffects {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PeriodEffect {
-    /// The coefficient.
+    /// The coefficient, or the average of those of cohorts.
     pub estimate: f64,
     /// Its interval.
     pub interval: (f64, f64),
@@ -35,8 +35,9 @@ pub struct PeriodEffect {
 }
 
 impl Fit {
-    /// The event studies of the model, one for each `i(...)` and for each group of the treated;
-    /// empty if nothing was released to make intervals from. It reads no data.
+    /// The event studies of the model, one for each `i(...)` and for each group of the treated, and
+    /// the averages over cohorts; empty if nothing was released to make intervals from. It reads no
+    /// data.
     ///
     /// # Errors
     /// When the level is not a probability.
@@ -51,12 +52,11 @@ impl Fit {
     fn event_effects(&self, study: EventStudy, level: f64) -> Result<EventEffects, Error> {
         let inference = self.inference_for_tests()?;
         let parts = self.design.contrasts();
-        let places = study.coefficients.iter().map(|name| {
-            let place = self.coefficients.iter().position(|one| Some(&one.name) == name.as_ref());
-            place.filter(|&place| self.coefficients[place].identified)
-        });
-        let places: Vec<Option<usize>> = places.collect();
-        let contrasts: Vec<Contrast> = places.iter().flatten().map(|&place| parts[place].clone()).collect();
+        let is_known = |names: &Vec<String>| !names.is_empty() && names.iter().all(|name| self.identifies(name));
+        let known: Vec<bool> = study.coefficients.iter().map(is_known).collect();
+        let averaged = study.coefficients.iter().zip(&known).filter(|(_, known)| **known);
+        let contrasts: Vec<Contrast> =
+            averaged.map(|(names, _)| Contrast::combined(&parts, &self.average_of(names))).collect();
         let alone = inference.intervals(&contrasts, level)?;
         let together = inference.intervals(&contrasts, level_of_each(&contrasts, &alone, level))?;
         let effect = |(one, all): (Interval, Interval)| PeriodEffect {
@@ -65,14 +65,24 @@ impl Fit {
             together: (all.low, all.high),
         };
         let mut found = alone.into_iter().zip(together).map(effect);
-        let effects = places.iter().map(|place| place.and_then(|_| found.next())).collect();
+        let effects = known.iter().map(|known| if *known { found.next() } else { None }).collect();
         Ok(EventEffects { before: self.before(&study)?, study, effects })
     }
 
+    fn identifies(&self, name: &str) -> bool {
+        self.coefficients.iter().any(|one| one.name == name && one.identified)
+    }
+
+    /// The weights of all coefficients in the average of some.
+    fn average_of(&self, names: &[String]) -> Vec<f64> {
+        let share = 1.0 / names.len() as f64;
+        self.coefficients.iter().map(|one| if names.contains(&one.name) { share } else { 0.0 }).collect()
+    }
+
     fn before(&self, study: &EventStudy) -> Result<Option<Joint>, Error> {
-        let equation = |name: &str| Equation {
-            text: format!("{name} = 0"),
-            weights: self.coefficients.iter().map(|one| f64::from(u8::from(one.name == name))).collect(),
+        let equation = |names: &[String]| Equation {
+            text: format!("{} = 0", names.join(" + ")),
+            weights: self.average_of(names),
             value: 0.0,
         };
         match Hypothesis::new(study.before().map(equation).collect()) {

@@ -4,7 +4,9 @@
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use super::{Contrast, Instrumented, Interval, IntervalError, Joint, Newton, check_contrasts, check_level, paper};
+use super::{
+    Contrast, Instrumented, Interval, IntervalError, Joint, Newton, Overidentified, check_contrasts, check_level, paper,
+};
 
 /// The inputs of intervals: released and public numbers only, so they may be saved and used any
 /// number of times.
@@ -22,6 +24,14 @@ pub enum Inference {
     },
     /// The products of an instrument.
     Instrument(Box<Instrumented>),
+    /// The products of several instruments.
+    Instruments(Box<Overidentified>),
+}
+
+impl From<Overidentified> for Inference {
+    fn from(found: Overidentified) -> Inference {
+        Inference::Instruments(Box::new(found))
+    }
 }
 
 impl From<Instrumented> for Inference {
@@ -50,6 +60,10 @@ impl Inference {
                 check_contrasts(contrasts, found.parameters)?;
                 Ok(found.intervals(contrasts, level))
             }
+            Inference::Instruments(found) => {
+                check_contrasts(contrasts, found.parameters)?;
+                Ok(found.intervals(contrasts, level))
+            }
         }
     }
 
@@ -70,6 +84,10 @@ impl Inference {
                 check_contrasts(contrasts, found.parameters)?;
                 found.joint(contrasts)
             }
+            Inference::Instruments(found) => {
+                check_contrasts(contrasts, found.parameters)?;
+                found.joint(contrasts)
+            }
         }
     }
 
@@ -79,6 +97,7 @@ impl Inference {
             Inference::Newton(newton) => newton.parameters(),
             Inference::Student { estimates } => paper::mean(estimates),
             Inference::Instrument(found) => found.values(),
+            Inference::Instruments(found) => found.values(),
         }
     }
 
@@ -89,6 +108,7 @@ impl Inference {
             Inference::Newton(newton) => newton.covariance_of_all(),
             Inference::Student { estimates } => paper::covariance_of_mean(estimates),
             Inference::Instrument(found) => found.covariance_of_all(),
+            Inference::Instruments(found) => found.covariance_of_all(),
         }
     }
 
@@ -101,6 +121,7 @@ impl Inference {
                 estimates.len() > 1 && estimates.iter().all(|one| one.len() == parameters)
             }
             Inference::Instrument(found) => found.is_for(parameters),
+            Inference::Instruments(found) => found.is_for(parameters),
         }
     }
 }

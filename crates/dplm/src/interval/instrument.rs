@@ -49,11 +49,9 @@ impl Instrumented {
     }
 
     fn interval(&self, contrast: &Contrast, level: f64) -> Interval {
-        let is_other = |(place, weight): (usize, &f64)| place != self.place && *weight != 0.0;
-        let weight = contrast.weights[self.place];
-        if weight == 0.0 || contrast.weights.iter().enumerate().any(is_other) {
+        let Some(weight) = contrast.only(self.place) else {
             return Interval::by_inversion(f64::NAN, [f64::NAN, 0.0, 0.0], f64::INFINITY, level);
-        }
+        };
         let [v0, v1, v2] = self.variance();
         let estimate = weight * self.estimate() + contrast.offset;
         let variance = [weight * weight * v0, weight * v1, v2];

@@ -1,12 +1,14 @@
 //! An interval for one contrast.
 
-use super::score;
+use std::sync::Arc;
+
+use super::{instruments::Tested, score};
 use crate::theory::student;
 
 /// An interval for one contrast: the set of values that a test does not reject.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate; always inside.
+    /// The estimate; always inside, except for several instruments, whose set may not hold it.
     pub estimate: f64,
     /// The standard error.
     pub std_error: f64,
@@ -24,6 +26,8 @@ pub struct Interval {
     variance: [f64; 3],
     /// The degrees of freedom with which that variance is known: infinite if it is exact.
     freedom: f64,
+    /// The test of several instruments, of which the interval spans the set.
+    set: Option<Arc<Tested>>,
 }
 
 /// A contrast is identified if its interval is bounded at this z value (99.7 %), whatever the
@@ -66,8 +70,12 @@ impl Interval {
     }
 
     /// The two-sided p-value of the hypothesis that the contrast equals `null`. It is below
-    /// `1 - level` exactly if the interval at that level does not contain `null`.
+    /// `1 - level` exactly if the interval at that level does not contain `null`; or, where it only
+    /// spans the values that are not rejected, if none of its [pieces](Self::pieces) does.
     pub fn p_value(&self, null: f64) -> f64 {
+        if let Some(tested) = &self.set {
+            return tested.p_value(null);
+        }
         student::t_two_sided_p(self.score(null), self.df.unwrap_or(f64::INFINITY))
     }
 
@@ -90,6 +98,7 @@ impl Interval {
             identified: true,
             variance,
             freedom: f64::INFINITY,
+            set: None,
         }
     }
 
@@ -104,8 +113,31 @@ impl Interval {
         Interval { identified: self.estimate.is_finite(), ..self }
     }
 
+    /// The values that are not rejected, as intervals that do not touch, in order: none, one, or
+    /// several, of which the first and the last may be unbounded.
+    pub fn pieces(&self, level: f64) -> Vec<(f64, f64)> {
+        match (&self.set, self.excluded(level)) {
+            (Some(tested), _) => tested.pieces(level),
+            (None, Some((from, to))) => vec![(f64::NEG_INFINITY, from), (to, f64::INFINITY)],
+            (None, None) => vec![(self.low, self.high)],
+        }
+    }
+
+    /// The interval that spans the set of several instruments: reversed ends if it is empty.
+    pub(super) fn spanning(tested: Tested, (estimate, std_error): (f64, f64), freedom: f64, level: f64) -> Interval {
+        let pieces = tested.pieces(level);
+        Interval {
+            low: pieces.first().map_or(f64::INFINITY, |piece| piece.0),
+            high: pieces.last().map_or(f64::NEG_INFINITY, |piece| piece.1),
+            set: Some(Arc::new(tested)),
+            freedom,
+            ..Interval::symmetric(estimate, std_error, None, level)
+        }
+        .although_unbounded()
+    }
+
     /// The ends of the values that are rejected, if those that are not are all others.
-    pub(crate) fn excluded(&self, level: f64) -> Option<(f64, f64)> {
+    fn excluded(&self, level: f64) -> Option<(f64, f64)> {
         let [v0, v1, v2] = self.variance;
         let z_sq = score::distance_sq(normal_quantile(level).powi(2), self.freedom);
         let (lead, half) = (1.0 - z_sq * v2, z_sq * v1 / 2.0);
@@ -136,6 +168,7 @@ impl Interval {
             identified: bounded && estimate.is_finite(),
             variance,
             freedom,
+            set: None,
         }
     }
 }

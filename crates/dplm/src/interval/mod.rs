@@ -44,6 +44,7 @@ mod joint;
 mod newton;
 mod pool;
 mod instrument;
+mod instruments;
 mod inference;
 #[cfg(test)]
 mod simulate;
@@ -56,6 +57,8 @@ pub(crate) use curvature::{bend_at, expected_uncertainty_sq};
 pub(crate) use eigenvalues::{nearest_in_order, without_noise};
 pub use inference::Inference;
 pub use instrument::Instrumented;
+pub use instruments::Overidentified;
+pub(crate) use instruments::Variance;
 pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};
 pub use joint::Joint;

@@ -459,7 +459,7 @@ mod tests {
         let (m, s, t, g, l) = (0.9, 0.2, 1.3, 0.4, 0.05);
         let run = Trajectory { theta: vec![vec![t]; 2], gradient: vec![vec![g]], step_size: 0.5, noise_sd: l };
         let found = newton(&run, Curvature::released(diagonal(&[m]), s).unwrap(), None);
-        let one = found.intervals(&[Contrast::coordinate(0, 1)], 0.95).unwrap()[0];
+        let one = found.intervals(&[Contrast::coordinate(0, 1)], 0.95).unwrap().remove(0);
         let z = super::super::interval::normal_quantile(0.95);
         let rejected = |b: f64| (m * (t - b) - g).powi(2) > z * z * (l * l + s * s * (t - b).powi(2));
         assert!(one.identified && (one.estimate - (t - g / m)).abs() < 1e-12);
@@ -489,7 +489,7 @@ mod tests {
         let run = quadratic_run(&coupled(), &OPT, 3, 0.3);
         let found = newton(&run, Curvature::of_scaled_columns(coupled(), 0.2).unwrap(), None);
         let contrast = Contrast { weights: vec![1.0, -2.0, 0.5], offset: 0.3 };
-        let interval = found.intervals(std::slice::from_ref(&contrast), 0.95).unwrap()[0];
+        let interval = found.intervals(std::slice::from_ref(&contrast), 0.95).unwrap().remove(0);
         for null in [interval.low, 0.0, interval.high, 7.0] {
             let moved = Contrast { offset: contrast.offset - null, ..contrast.clone() };
             let joint = found.joint(&[moved]).unwrap();
@@ -535,7 +535,7 @@ mod tests {
         let expected = times(&inverse(&block), &image[..2]);
         let theta = found.parameters();
         assert!((theta[0] - expected[0]).abs() < 1e-10 && (theta[1] - expected[1]).abs() < 1e-10 && theta[2] == 0.0);
-        let of = |j: usize| found.intervals(&[Contrast::coordinate(j, 3)], 0.95).unwrap()[0];
+        let of = |j: usize| found.intervals(&[Contrast::coordinate(j, 3)], 0.95).unwrap().remove(0);
         assert!(of(0).identified && !of(2).identified);
     }
 

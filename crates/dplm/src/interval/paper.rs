@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn interval(inference: Result<Inference, IntervalError>) -> Interval {
-        inference.unwrap().intervals(&[Contrast::coordinate(0, 1)], 0.95).unwrap()[0]
+        inference.unwrap().intervals(&[Contrast::coordinate(0, 1)], 0.95).unwrap().remove(0)
     }
 
     fn batching(batches: usize, burn_in: usize, average_last: usize) -> Batching {
@@ -215,7 +215,7 @@ mod tests {
         let contrast = [Contrast { weights: vec![-2.0], offset: 1.0 }];
         let plain = interval(batched_means(&counting(12), &batching(3, 2, 1)));
         let inference = batched_means(&counting(12), &batching(3, 2, 1)).unwrap();
-        let found = inference.intervals(&contrast, 0.95).unwrap()[0];
+        let found = inference.intervals(&contrast, 0.95).unwrap().remove(0);
         assert!((found.estimate - (1.0 - 2.0 * plain.estimate)).abs() < 1e-12);
         assert!((found.length() - 2.0 * plain.length()).abs() < 1e-9);
     }

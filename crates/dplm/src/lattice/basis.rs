@@ -1,10 +1,10 @@
-//! Which functions are fitted for the columns of a model matrix.
+//! Which functions are fitted for the columns of a design matrix.
 //!
 //! The columns that a formula asks for may be nearly dependent: a square of a number far from 0, a
 //! product with such a number. What is fitted spans the same space and is better conditioned:
 //! Legendre's polynomials on the public bounds for powers, and products of centred numbers for
-//! products. Function `j` is a combination `sum_k T_jk f_k` of the columns `f` of the model matrix,
-//! so that its coefficients are linear functions of the fitted parameters:
+//! products. Function `j` is a combination `sum_k T_jk f_k` of the columns `f` of the design
+//! matrix, so that its coefficients are linear functions of the fitted parameters:
 //! `beta_k = sum_j T_jk theta_j`. Where a column that the combination needs is not in the model,
 //! the column asked for is fitted itself, scaled to its bounds.
 
@@ -19,7 +19,7 @@ use crate::formula::{
 pub(super) struct Fitted {
     /// What is multiplied; none for the intercept.
     pub factors: Vec<Factor>,
-    /// It as a combination of the columns of the model matrix.
+    /// The function as a combination of the columns of the design matrix.
     pub combination: Vec<(usize, f64)>,
 }
 
@@ -49,13 +49,13 @@ impl<'a> Basis<'a> {
         Basis { model, variables: model.variables(), regressors, places, columns }
     }
 
-    /// The columns of the model matrix, each as a product.
+    /// The columns of the design matrix, each as a product.
     pub(super) fn asked(&self) -> Vec<Vec<Factor>> {
         let factors = |regressor: &Regressor| regressor.parts.iter().map(|part| self.asked_part(*part)).collect();
         self.regressors.iter().map(factors).collect()
     }
 
-    /// The functions that are fitted, one for each column of the model matrix.
+    /// The functions that are fitted, one for each column of the design matrix.
     pub(super) fn fitted(&self) -> Vec<Fitted> {
         self.regressors.iter().map(|regressor| self.fitted_for(regressor)).collect()
     }
@@ -130,7 +130,7 @@ impl<'a> Basis<'a> {
         let variable = self.variables[part.variable];
         match (self.model.levels(variable), variable) {
             (None, Variable::Value(expression)) => self.encodings_of_number(part, expression),
-            // Between -1 and 1 already, but for the unit.
+            // Lies between -1 and 1 once it is divided by its unit.
             _ => {
                 let combination = vec![(Some(part), asked.unit)];
                 vec![Encoding { factor: Factor { unit: 1.0, ..asked }, combination }]
@@ -173,7 +173,7 @@ impl<'a> Basis<'a> {
         Some(Encoding { factor: Factor::plain(function), combination })
     }
 
-    /// A product of chosen ways as a combination of columns of the model matrix; none where it
+    /// A product of chosen encodings as a combination of columns of the design matrix; `None` if it
     /// needs one that is not there.
     fn combination(&self, ways: &[Vec<Encoding>], chosen: &[usize]) -> Option<Vec<(usize, f64)>> {
         let mut products: Vec<(Vec<Part>, f64)> = vec![(Vec::new(), 1.0)];

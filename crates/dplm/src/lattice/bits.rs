@@ -133,14 +133,14 @@ impl Lattice {
     }
 
     /// The arithmetic of these bits, where it is one that [`Lattice::plan`] may choose.
-    pub(crate) fn of_bits(features: usize, theta_bits: u32) -> Option<Lattice> {
+    pub fn of_bits(features: usize, theta_bits: u32) -> Option<Lattice> {
         let room = Lattice::room_for_theta(features).ok().filter(|_| features > 0)?;
         let is_planned = THETA_SCALE_BITS.contains(&theta_bits) && theta_bits <= room;
         is_planned.then_some(Lattice { features, theta_bits, link: Link::Identity })
     }
 
     /// How many bits a parameter has after the point.
-    pub(crate) const fn theta_bits(&self) -> u32 {
+    pub const fn theta_bits(&self) -> u32 {
         self.theta_bits
     }
 
@@ -180,7 +180,7 @@ impl Lattice {
     }
 
     /// A point by its integers, where they are integers within the range of parameters.
-    pub(crate) fn theta_of(&self, integers: Vec<f64>) -> Option<Theta> {
+    pub fn theta_of(&self, integers: Vec<f64>) -> Option<Theta> {
         let largest = exp2(self.theta_bits + THETA_RANGE_BITS);
         let is_sound = |value: &f64| value.fract() == 0.0 && value.abs() <= largest;
         let is_point = integers.len() == self.features && integers.iter().all(is_sound);

@@ -30,7 +30,7 @@ impl<'a> RowBlock<'a> {
     }
 
     /// All of it: the columns one after the other, the responses last.
-    pub(crate) fn cells(self) -> &'a [f32] {
+    pub fn cells(self) -> &'a [f32] {
         self.0
     }
 

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 
 use super::exact::{large, narrow, nearest};
 
-/// Squared norms keep so many bits; with at most 2^40 rows their sum stays far inside `i128`.
+/// Squared norms keep this many bits; with at most 2^40 rows their sum stays far inside `i128`.
 const SQUARE_BITS: u32 = 62;
 
 /// The clip `gamma` as an integer on the lattice of gradients.

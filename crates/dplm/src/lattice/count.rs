@@ -10,7 +10,7 @@ use super::{
     kernel::{self, ROUNDING},
     outer::is_light,
     simd::{Simd, Work},
-    unit::{Group, UnitClip, UnitGradients, frobenius_sq},
+    unit::{UnitClip, UnitGradients, UnitGroup, frobenius_sq},
 };
 
 /// A bound is at most a part in 2^23 below the quotient it stands for, so a row this much below a
@@ -62,19 +62,19 @@ impl Ladder<'_> {
         self.len() == 0
     }
 
-    /// Adds to `sums[i]` how many rows of the buffer are above exactly `i` thresholds.
-    pub(crate) fn tally(&self, with: Kernel, buffer: &[f32], features: usize, sums: &mut [u64]) {
+    /// Adds to `sums[i]` how many rows of the buffer, which have these squared norms, are above
+    /// exactly `i` thresholds.
+    pub(crate) fn tally(&self, with: Kernel, (buffer, features): (&[f32], usize), norms_sq: &[f64], sums: &mut [u64]) {
         let estimates = self.estimates();
         let surely_below: Vec<f64> = estimates.iter().map(|estimate| estimate * (1.0 + ROUNDING)).collect();
-        for block in RowBlock::all(buffer, features) {
-            let norms = kernel::norms_sq(with, block);
+        for (block, norms) in RowBlock::all(buffer, features).zip(norms_sq.as_chunks().0) {
             let residual = match self {
                 Ladder::Norms { .. } => [0.0; BLOCK_ROWS],
                 Ladder::Gradients { theta, theta_unit, .. } => kernel::sizes(with, block, theta, *theta_unit),
                 Ladder::Residuals { theta, theta_unit, .. } => kernel::residuals(with, block, theta, *theta_unit),
             };
             let (lengths, below) =
-                with.run(CountBelow { ladder: self, norms: &norms, residual: &residual, estimates: &surely_below });
+                with.run(CountBelow { ladder: self, norms, residual: &residual, estimates: &surely_below });
             for row in 0..BLOCK_ROWS {
                 if norms[row] == 0.0 {
                     sums[0] += 1;
@@ -103,7 +103,12 @@ impl Ladder<'_> {
     }
 
     /// The same for the persons of a group; `reach` is where their residuals saturate.
-    pub(crate) fn tally_group(&self, with: Kernel, (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]), sums: &mut [u64]) {
+    pub(crate) fn tally_group(
+        &self,
+        with: Kernel,
+        (group, reach): (UnitGroup<'_>, &[f32; BLOCK_ROWS]),
+        sums: &mut [u64],
+    ) {
         match self {
             Ladder::Norms { radii } => {
                 for square in frobenius_sq(with, group) {
@@ -237,7 +242,7 @@ mod tests {
                 Ladder::Residuals { theta, theta_unit, sizes: &sizes },
             ] {
                 let mut sums = vec![0; ladder.len() + 1];
-                ladder.tally(Kernel::best(), &buffer, 2, &mut sums);
+                ladder.tally(Kernel::best(), (&buffer, 2), &norms, &mut sums);
                 prop_assert_eq!(sums, counted(&ladder, &rows));
             }
         }

@@ -93,10 +93,10 @@ pub struct Design {
     /// What the numbers of each column are clamped to.
     ranges: Vec<Range>,
     names: Vec<String>,
-    /// The columns of the model matrix in their own units.
+    /// The columns of the design matrix in their own units.
     asked: Vec<Vec<Factor>>,
     slots: Vec<Slot>,
-    /// Each slot as a combination of the columns of the model matrix.
+    /// Each slot as a combination of the columns of the design matrix.
     combinations: Vec<Vec<(usize, f64)>>,
     /// The response less the offsets.
     fitted: Expression<usize>,
@@ -109,8 +109,8 @@ pub struct Design {
 }
 
 /// What to do with a row: the values that multiply the coefficients, and what is added to their
-/// sum; none where a cell is missing.
-pub(crate) type RowVisitor<'a> = dyn FnMut(Option<(&[f64], f64)>) + 'a;
+/// sum; `None` if a cell is missing.
+pub type RowVisitor<'a> = dyn FnMut(Option<(&[f64], f64)>) + 'a;
 
 impl Design {
     /// The design of a model: numbers become -1 to 1, levels 0 and 1, and standard columns stay as
@@ -165,8 +165,9 @@ impl Design {
         Design { slots: constant.into_iter().chain(asked.slots.iter().cloned()).collect(), ..asked }
     }
 
-    /// Where there is an instrument: columns of the controls, the instrument, the regressor and the
-    /// response, in this order but for products. There is no other response.
+    /// The design of a model with instruments: columns of the controls, the instruments, the
+    /// regressor and the response, in this order, except that products may stand elsewhere. There
+    /// is no other response.
     pub(crate) fn with_moments(&self) -> Option<Design> {
         let all = Design::new(&self.model.with_moments()?);
         let (columns, ranges, weights) = (self.columns.clone(), self.ranges.clone(), self.weights.clone());
@@ -281,8 +282,8 @@ impl Design {
         self.slots.iter().map(|slot| times(slot) * step * step / 12.0).collect()
     }
 
-    /// For each column of the design matrix, those that it holds less a combination of, but for the
-    /// constant: without one of them it would mean something else.
+    /// For each column of the design matrix, the other columns that are subtracted from it, except
+    /// the constant: without one of them it would mean something else.
     pub(crate) fn margins(&self) -> Vec<Vec<usize>> {
         let is_other = |slot: usize, place: usize| place != slot && self.slots[place] != Slot::Intercept;
         let others = |(slot, parts): (usize, &Vec<(usize, f64)>)| {
@@ -381,7 +382,7 @@ impl Design {
 
     /// Visits the rows of a block of [`predictors`](Self::predictors): the values that multiply the
     /// coefficients, and what is added to their sum; none for a row with a missing cell.
-    pub(crate) fn for_each_row(&self, block: Block, each: &mut RowVisitor<'_>) {
+    pub fn for_each_row(&self, block: Block, each: &mut RowVisitor<'_>) {
         let mut values = vec![0.0; self.features()];
         let (block, read) = self.with_gaps(block);
         for row in 0..block.rows {
@@ -412,9 +413,9 @@ impl Design {
     }
 
     /// One row of a block of [`columns`](Self::columns) as written, not clamped: the columns of the
-    /// model matrix and the response less the offsets. None where a cell is missing, or something
+    /// design matrix and the response less the offsets. `None` if a cell is missing, or something
     /// cannot be computed from it.
-    pub(crate) fn row_as_written(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
+    pub fn row_as_written(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
         let row = Row { block, ranges: &vec![Range::ALL; self.columns.len()], row };
         let complete = (0..self.columns.len()).all(|column| row.has(column));
         let values = || self.asked.iter().map(|factors| product(factors, row)).collect::<Vec<f64>>();
@@ -423,7 +424,7 @@ impl Design {
     }
 
     /// One row of a block of [`columns`](Self::columns) as the lattice has it, in standardised
-    /// units: the slots and the response. None where a cell is missing.
+    /// units: the slots and the response. `None` if a cell is missing.
     pub fn standardised_row(&self, block: &Block, row: usize) -> Option<(Vec<f64>, f64)> {
         let mut lanes = vec![0.0; (self.features() + 1) * BLOCK_ROWS];
         let place = Row { block, ranges: &self.ranges, row };
@@ -469,8 +470,8 @@ impl Scale {
     fn write(&self, cells: &[f64], kept: &[f32], out: &mut [f32]) {
         let (low, high) = self.range;
         for ((out, &cell), &kept) in out.iter_mut().zip(cells).zip(kept) {
-            // As `encode`, but for cells that are numbers, where this does what `clamp` does and
-            // runs on whole vectors.
+            // The same as `encode` for cells that are numbers: `max` and `min` do what `clamp`
+            // does, and run on whole vectors.
             let standardised = (cell.max(low).min(high) - self.centre) / self.unit;
             let cell = nearest_cell(standardised * f64::from(ONE));
             // Not a product, as a missing cell is NaN.

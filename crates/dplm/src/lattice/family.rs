@@ -39,7 +39,7 @@ pub(crate) trait Family<S: Simd> {
     ///
     /// It does not depend on the response, so that a row may be weighted by it: under the model a
     /// weighted residual then still has mean zero. Clipping a residual by its own size gives a rare
-    /// outcome less weight than a common one, and bends the fit.
+    /// outcome less weight than a common one, and biases the fit.
     fn largest_residual(self, mean: S::V) -> S::V;
 }
 
@@ -52,7 +52,7 @@ pub(crate) const PROBABILITY_BITS: u32 = 20;
 /// The probability 1.
 const ONE: f64 = power(PROBABILITY_BITS);
 
-/// The table has 2^7 steps to a unit, and ends at 16 on either side, where the probability is
+/// The table has `STEPS` steps to a unit, and ends at 16 on either side, where the probability is
 /// within 2^-20 of 0 or 1.
 const STEPS_BITS: u32 = 7;
 const STEPS: usize = 1 << STEPS_BITS;

@@ -37,6 +37,11 @@ impl Moments {
         self.size
     }
 
+    /// The moments of the first so many columns.
+    pub(crate) fn leading(&self, size: usize) -> Moments {
+        Moments::from_upper(size, self.upper[..size * (size + 1) / 2].to_vec())
+    }
+
     /// The upper triangle, column by column.
     pub fn into_upper(self) -> Vec<i128> {
         self.upper

@@ -58,27 +58,17 @@ impl WeightedSum {
     pub(crate) fn add_clipped(
         &self,
         kernel: Kernel,
-        cells: &[f32],
-        bounds: &[f32],
-        (theta, lattice): (&Theta, &Lattice),
+        piece: (&[f32], &[f32]),
+        at: (&Theta, &Lattice),
         sums: &mut [i128],
     ) {
-        let weights = Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 };
-        kernel.run(SumWork { how: self, cells, weights, sums });
+        kernel.run(SumWork { how: self, cells: piece.0, weights: Clipped::new(piece.1, at), sums });
     }
 
     /// Adds `sum_i X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes
     /// along its linear function.
-    pub(crate) fn add_bends(
-        &self,
-        kernel: Kernel,
-        cells: &[f32],
-        bounds: &[f32],
-        (theta, lattice): (&Theta, &Lattice),
-        sums: &mut [i128],
-    ) {
-        let weights = Bends(Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 });
-        kernel.run(SumWork { how: self, cells, weights, sums });
+    pub(crate) fn add_bends(&self, kernel: Kernel, piece: (&[f32], &[f32]), at: (&Theta, &Lattice), sums: &mut [i128]) {
+        kernel.run(SumWork { how: self, cells: piece.0, weights: Bends(Clipped::new(piece.1, at)), sums });
     }
 
     /// Adds `sum_i X_i w_i` for weights within the bounds of their rows.
@@ -97,6 +87,12 @@ struct Clipped<'a> {
     theta: &'a Theta,
     theta_unit: f64,
     bounds: &'a [[f32; BLOCK_ROWS]],
+}
+
+impl<'a> Clipped<'a> {
+    fn new(bounds: &'a [f32], (theta, lattice): (&'a Theta, &'a Lattice)) -> Clipped<'a> {
+        Clipped { theta, theta_unit: lattice.theta_unit(), bounds: bounds.as_chunks().0 }
+    }
 }
 
 impl Weights for Clipped<'_> {
@@ -188,6 +184,10 @@ impl<'a> Block<'a> {
         let mut residuals = [unit; VECTORS];
         for (residual, y) in residuals.iter_mut().zip(self.column(theta.len())) {
             *residual = simd.mul(simd.widen(y), unit);
+        }
+        // A descent begins at zero, where a clip is looked for too.
+        if theta.iter().all(|&theta| theta == 0.0) {
+            return residuals;
         }
         for (index, &theta) in theta.iter().enumerate() {
             let theta = simd.splat(theta);
@@ -296,7 +296,7 @@ impl<'a> Block<'a> {
     /// The squared norm of each row: below 2^52, as a cell is at most 2^19 and there are fewer than
     /// 2^14.
     #[inline(always)]
-    fn norms_sq<S: Simd>(self, simd: S) -> [S::V; VECTORS] {
+    pub(super) fn norms_sq<S: Simd>(self, simd: S) -> [S::V; VECTORS] {
         let mut norms = [simd.splat(0.0); VECTORS];
         for index in 0..self.0.len() / BLOCK_ROWS - 1 {
             for (norm, x) in norms.iter_mut().zip(self.column(index)) {
@@ -467,6 +467,11 @@ impl Work for LimitWork<'_> {
     }
 }
 
+/// The squared norm of each row of a buffer of blocks, exactly.
+pub(crate) fn all_norms_sq(kernel: Kernel, cells: &[f32], features: usize) -> Vec<f64> {
+    RowBlock::all(cells, features).flat_map(|block| norms_sq(kernel, block)).collect()
+}
+
 /// The squared norm of each row of a block, exactly.
 pub(crate) fn norms_sq(kernel: Kernel, block: RowBlock<'_>) -> Lanes {
     kernel.run(NormWork { block: Block(block.cells()) })
@@ -534,6 +539,28 @@ impl Work for BoundWork<'_> {
             let norms = stored(simd, Block(block).norms_sq(simd));
             bounds.extend_from_slice(&bounds_of_norms(&norms, self.clip));
         }
+        bounds
+    }
+}
+
+/// The same where squared norms are known, 32 for each block.
+pub(crate) fn bounds_given(kernel: Kernel, norms_sq: &[f64], clip: &Clip) -> Vec<f32> {
+    kernel.run(BoundGivenWork { norms_sq, clip })
+}
+
+struct BoundGivenWork<'a> {
+    norms_sq: &'a [f64],
+    clip: &'a Clip,
+}
+
+impl Work for BoundGivenWork<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Vec<f32> {
+        let blocks = self.norms_sq.as_chunks().0;
+        let mut bounds = Vec::with_capacity(self.norms_sq.len());
+        blocks.iter().for_each(|norms| bounds.extend_from_slice(&bounds_of_norms(norms, self.clip)));
         bounds
     }
 }

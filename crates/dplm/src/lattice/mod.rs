@@ -40,7 +40,8 @@ mod count;
 mod coarse;
 
 pub use bits::{CELL_RANGE_BITS, CELL_SCALE_BITS, Lattice, LatticeError, Theta};
-pub(crate) use block::{BLOCK_ROWS, BlockWriter, RowBlock};
+pub(crate) use block::BlockWriter;
+pub use block::{BLOCK_ROWS, RowBlock};
 pub use clip::Clip;
 pub(crate) use coarse::{CoarseRows, Displacement};
 pub use count::Ladder;
@@ -50,13 +51,15 @@ pub use family::{Link, Number};
 pub(crate) use gram::GramSum;
 pub use gram::Moments;
 pub(crate) use kernel::{
-    COMPRESSED, WeightedSum, bounds, clipped_in_block, compressed, norms_sq, residuals, square_of_block,
+    COMPRESSED, WeightedSum, all_norms_sq, bounds, bounds_given, clipped_in_block, compressed, norms_sq, residuals,
+    square_of_block,
 };
 pub use outer::{ClippedOuter, Outer};
 pub use simd::Kernel;
-pub use unit::MOST_ROWS;
 pub(crate) use unit::{
-    Around, Group, UnitClip, add_unit_gradients, clipped_units, number_sum, reaches, surely_within, unit_number_sum,
+    Around, UnitClip, add_unit_gradients, clipped_units, number_sum, reaches, surely_within, unit_number_sum,
     unit_square_sum, weigh_as_one, without_means,
 };
+pub use unit::{MOST_ROWS, UnitGroup};
+pub(crate) use whiten::Reencoded;
 pub use whiten::Whitening;

@@ -11,7 +11,7 @@ use super::{
     gram::GramSum,
     kernel,
     simd::{Simd, Work},
-    unit::{Group, UnitClip, UnitGradients, frobenius_sq, frobenius_sq_of},
+    unit::{UnitClip, UnitGradients, UnitGroup, frobenius_sq, frobenius_sq_of},
 };
 
 type Bounds = [f32; BLOCK_ROWS];
@@ -92,7 +92,7 @@ impl Outer<'_> {
     }
 
     /// Adds what persons with several rows contribute, the 32 of a group.
-    pub(crate) fn add_group(&self, sum: &mut GramSum, kernel: Kernel, group: Group<'_>) {
+    pub(crate) fn add_group(&self, sum: &mut GramSum, kernel: Kernel, group: UnitGroup<'_>) {
         match self {
             Outer::Shrunk { radius } => add_persons(sum, kernel, group, *radius, None),
             Outer::Within { .. } => {
@@ -151,7 +151,7 @@ impl ClippedOuter<'_> {
         &self,
         sum: &mut GramSum,
         kernel: Kernel,
-        (group, reach): (Group<'_>, &Bounds),
+        (group, reach): (UnitGroup<'_>, &Bounds),
         clip: &Clip,
     ) {
         let (ClippedOuter::Unclipped { theta, theta_unit, .. } | ClippedOuter::Gradient { theta, theta_unit }) = self;
@@ -184,7 +184,7 @@ pub(super) fn is_light(frobenius_sq: u128, radius: u64) -> bool {
 fn add_persons(
     sum: &mut GramSum,
     kernel: Kernel,
-    group: Group<'_>,
+    group: UnitGroup<'_>,
     radius: u64,
     clipped: Option<(&UnitGradients, &[f64; BLOCK_ROWS])>,
 ) {
@@ -215,7 +215,7 @@ fn add_persons(
 fn add_varying_persons(
     sum: &mut GramSum,
     kernel: Kernel,
-    group: Group<'_>,
+    group: UnitGroup<'_>,
     radius: u64,
     (theta, theta_unit): (&Theta, f64),
     factors: &[f64; BLOCK_ROWS],

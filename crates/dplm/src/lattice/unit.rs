@@ -1,6 +1,6 @@
 //! Persons with several rows: what each contributes, in exact integers.
 //!
-//! Thirty-two persons lie side by side, one in each lane of the blocks of a [`Group`], so that what
+//! Thirty-two persons lie side by side, one in each lane of the blocks of a [`UnitGroup`], so that what
 //! is summed over a person's rows is summed down the blocks, for all of them at once.
 //!
 //! A person's contribution to the negative gradient sum is `v = sum_i X_i r_i` over their rows,
@@ -25,17 +25,19 @@ pub const MOST_ROWS: u32 = 1 << 14;
 /// The rows of 32 persons, one in each lane: the k-th block holds the k-th row of each, zeros where
 /// a person has fewer.
 #[derive(Clone, Copy)]
-pub(crate) struct Group<'a> {
+pub struct UnitGroup<'a> {
     cells: &'a [f32],
     features: usize,
 }
 
-impl<'a> Group<'a> {
-    pub(crate) fn new(cells: &'a [f32], features: usize) -> Group<'a> {
-        Group { cells, features }
+impl<'a> UnitGroup<'a> {
+    /// The group of these cells, all of its blocks.
+    pub fn new(cells: &'a [f32], features: usize) -> UnitGroup<'a> {
+        UnitGroup { cells, features }
     }
 
-    pub(crate) fn blocks(self) -> impl Iterator<Item = RowBlock<'a>> {
+    /// Its blocks: the first has the first row of each person.
+    pub fn blocks(self) -> impl Iterator<Item = RowBlock<'a>> {
         RowBlock::all(self.cells, self.features)
     }
 
@@ -44,7 +46,7 @@ impl<'a> Group<'a> {
     }
 
     /// How many blocks there are: the most rows that one of the persons has.
-    pub(crate) fn depth(self) -> usize {
+    pub fn depth(self) -> usize {
         self.cells.len() / RowBlock::len_for(self.features)
     }
 
@@ -127,11 +129,11 @@ fn add_lanes(one: &Cells, other: &Cells, sums: &mut Lanes) {
 /// Whatever residuals of at most `S` the person's rows have, no partial sum of `sum_i X_ij r_i`
 /// exceeds `M S`: it is exact in `f64`, in any order. The quotient is rounded at most one part in
 /// 2^53 up before it is cut, which 2^53 has room for.
-pub(crate) fn reaches(kernel: Kernel, group: Group<'_>) -> [f32; BLOCK_ROWS] {
+pub(crate) fn reaches(kernel: Kernel, group: UnitGroup<'_>) -> [f32; BLOCK_ROWS] {
     kernel.run(ReachWork(group))
 }
 
-struct ReachWork<'a>(Group<'a>);
+struct ReachWork<'a>(UnitGroup<'a>);
 
 impl Work for ReachWork<'_> {
     type Output = [f32; BLOCK_ROWS];
@@ -163,7 +165,7 @@ pub(crate) struct UnitClip {
     shift: u32,
 }
 
-/// Clips have at most so many bits on their grid.
+/// Clips have at most this many bits on their grid.
 const CLIP_BITS: u32 = 46;
 /// At least the length, in steps of the grid, of what rounding to it leaves of a vector: half a
 /// step in each of fewer than 2^14 coordinates.
@@ -202,7 +204,8 @@ pub(crate) struct UnitGradients {
     /// For each coefficient, the sums of all persons to the nearest step of the clip's grid:
     /// integers of at most 2^53.
     sums: Vec<Lanes>,
-    /// What is left of them, in lattice units: at most half a step. Nothing where a step is one.
+    /// What is left of them, in lattice units: at most half a step. Empty if a step is one lattice
+    /// unit.
     remainders: Vec<Lanes>,
     residuals: Vec<Lanes>,
     residual_remainders: Vec<Lanes>,
@@ -229,7 +232,7 @@ impl UnitGradients {
     pub(crate) fn take(
         &mut self,
         kernel: Kernel,
-        (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]),
+        (group, reach): (UnitGroup<'_>, &[f32; BLOCK_ROWS]),
         (theta, theta_unit): (&Theta, f64),
         clip: &UnitClip,
     ) {
@@ -294,8 +297,8 @@ impl UnitGradients {
         squares.iter().map(|square| (square << (2 * clip.shift)) >> shift).sum::<u128>().cast_signed()
     }
 
-    /// At least the length of a person's vector on the grid, but for rounding of a few parts in
-    /// 2^53.
+    /// The length of a person's vector on the grid, rounded up, except for an error of a few parts
+    /// in 2^53.
     fn length_up(&self, lane: usize) -> f64 {
         self.length.square[lane].sqrt() / self.length.scale[lane]
     }
@@ -307,7 +310,7 @@ impl UnitGradients {
 }
 
 struct SumWork<'a> {
-    group: Group<'a>,
+    group: UnitGroup<'a>,
     reach: &'a [f32; BLOCK_ROWS],
     theta: &'a Theta,
     theta_unit: f64,
@@ -352,7 +355,7 @@ impl Work for SumWork<'_> {
 
 /// `sum_i ||X_i|| m_i` of each person, in lattice units, `m` the largest residual that a binary
 /// response could have: no sum of the person's gradients is longer, whatever came out.
-fn reachable(kernel: Kernel, group: Group<'_>, (theta, theta_unit): (&Theta, f64)) -> Lanes {
+fn reachable(kernel: Kernel, group: UnitGroup<'_>, (theta, theta_unit): (&Theta, f64)) -> Lanes {
     let mut lengths = [0.0; BLOCK_ROWS];
     for block in group.blocks() {
         let (norms, largest) = (norms_sq(kernel, block), sizes(kernel, block, theta, theta_unit));
@@ -391,7 +394,7 @@ fn split<S: Simd>(simd: S, residuals: &mut [Lanes], left: &mut [Lanes], (step, r
 /// `sum_i X_i w_i` of each person, block by block, as they lie in memory: the sums of a group stay
 /// in the first-level cache.
 #[inline(always)]
-fn add_products<S: Simd>(simd: S, group: Group<'_>, weights: &[Lanes], sums: &mut [Lanes]) {
+fn add_products<S: Simd>(simd: S, group: UnitGroup<'_>, weights: &[Lanes], sums: &mut [Lanes]) {
     sums.fill([0.0; BLOCK_ROWS]);
     for (block, weights) in group.cells.chunks_exact(RowBlock::len_for(group.features)).zip(weights) {
         let mut loaded = [simd.splat(0.0); VECTORS];
@@ -473,7 +476,7 @@ fn scale_below(most: f64, bits: u32) -> f64 {
 /// Adds the clipped sums of persons at `theta`, group by group, to a sum in lattice units.
 pub(crate) fn add_unit_gradients<'a>(
     kernel: Kernel,
-    groups: impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])>,
+    groups: impl Iterator<Item = (UnitGroup<'a>, &'a [f32; BLOCK_ROWS])>,
     clip: &Clip,
     (theta, lattice): (&Theta, &Lattice),
     sums: &mut [i128],
@@ -548,7 +551,7 @@ const SLACK: f64 = 1e-9;
 /// `||X_i|| D`, and `||X_i||^2 <= ||A||_F`.
 pub(crate) fn surely_within(
     kernel: Kernel,
-    (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]),
+    (group, reach): (UnitGroup<'_>, &[f32; BLOCK_ROWS]),
     region: &Around<'_>,
     clip: &UnitClip,
 ) -> (u32, u32) {
@@ -579,7 +582,7 @@ pub(crate) fn surely_within(
 /// shift of [`Clip::square_shift`].
 pub(crate) fn unit_square_sum<'a>(
     kernel: Kernel,
-    groups: impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])>,
+    groups: impl Iterator<Item = (UnitGroup<'a>, &'a [f32; BLOCK_ROWS])>,
     clip: &Clip,
     at: (&Theta, f64),
 ) -> i128 {
@@ -607,7 +610,7 @@ pub(crate) fn number_sum(
 /// numbers of at most 2^20.
 pub(crate) fn unit_number_sum(
     kernel: Kernel,
-    group: Group<'_>,
+    group: UnitGroup<'_>,
     number: Number,
     (theta, theta_unit): (&Theta, f64),
 ) -> i128 {
@@ -628,7 +631,7 @@ pub(crate) fn unit_number_sum(
 /// How many persons are clipped at `theta`.
 pub(crate) fn clipped_units<'a>(
     kernel: Kernel,
-    groups: impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])>,
+    groups: impl Iterator<Item = (UnitGroup<'a>, &'a [f32; BLOCK_ROWS])>,
     clip: &Clip,
     at: (&Theta, f64),
 ) -> u64 {
@@ -645,11 +648,11 @@ pub(crate) fn clipped_units<'a>(
 ///
 /// The products of all pairs of rows have the same sum of squares as those of all pairs of columns,
 /// since `tr (X'X)^2 = tr (XX')^2`: the fewer are taken.
-pub(crate) fn frobenius_sq(kernel: Kernel, group: Group<'_>) -> [u128; BLOCK_ROWS] {
+pub(crate) fn frobenius_sq(kernel: Kernel, group: UnitGroup<'_>) -> [u128; BLOCK_ROWS] {
     kernel.run(FrobeniusWork(group))
 }
 
-struct FrobeniusWork<'a>(Group<'a>);
+struct FrobeniusWork<'a>(UnitGroup<'a>);
 
 impl Work for FrobeniusWork<'_> {
     type Output = [u128; BLOCK_ROWS];
@@ -718,7 +721,7 @@ mod tests {
 
     /// A direction in which a person's vector grows: the product of their rows with it, or with
     /// what it becomes under `A`.
-    fn steepest(group: Group<'_>, lane: usize, from: &[f64]) -> Vec<f64> {
+    fn steepest(group: UnitGroup<'_>, lane: usize, from: &[f64]) -> Vec<f64> {
         let rows = group.rows_of(lane);
         let mut direction = from.to_vec();
         for _ in 0..20 {
@@ -733,9 +736,9 @@ mod tests {
         direction
     }
 
-    /// Whoever is sure is within the clip, with no residual saturated, wherever in the region one
-    /// looks, also in the direction in which their vector grows most. Clips are set about where the
-    /// bound ends.
+    /// Persons who are sure not to be clipped are within the clip, with no residual saturated,
+    /// everywhere in the region, also in the direction in which their vector grows most. Clips are
+    /// set to about where the bound ends.
     #[test]
     fn who_is_sure_is_within_the_clip_all_over_the_region() {
         let kernel = Kernel::best();
@@ -754,7 +757,7 @@ mod tests {
                 cells[2 * length - BLOCK_ROWS..2 * length].iter_mut().for_each(|cell| *cell = -*cell);
                 cells[2 * length..].fill(0.0);
             }
-            let group = Group::new(&cells, features);
+            let group = UnitGroup::new(&cells, features);
             let reach = reaches(kernel, group);
             let mut point = |most: f64| -> Vec<f64> {
                 (0..features).map(|_| (whole(&mut rng, 1000) / 1000.0 * most * lattice.theta_unit()).round()).collect()

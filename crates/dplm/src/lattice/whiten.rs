@@ -10,13 +10,15 @@
 //! before: a column that is regressed on others is a response, and so is what a released fit leaves
 //! of one.
 
+use std::ops::Range;
+
 use faer::{Mat, MatRef};
 
 use super::{
     BLOCK_ROWS, CELL_RANGE_BITS, Kernel, Lattice, RowBlock, Theta,
     design::nearest_cell,
     exact::{log2_up, narrow, natural, nearest, power},
-    kernel::{Block, VECTORS},
+    kernel::{Block, VECTORS, stored},
     outer::{cut, factor},
     simd::{LANES, Simd, Work},
 };
@@ -102,7 +104,7 @@ impl Whitening {
     }
 
     /// Where rows are tilted, if they are, and its unit.
-    pub(crate) fn tilt(&self) -> Option<(&Theta, f64)> {
+    pub fn tilt(&self) -> Option<(&Theta, f64)> {
         self.tilt.as_ref().map(|tilt| (&tilt.theta, tilt.theta_unit))
     }
 
@@ -121,7 +123,7 @@ impl Whitening {
 
     /// A matrix by its whole numbers, column by column, those of a new response, and their grid,
     /// where sums are exact for any row.
-    pub(crate) fn of_integers(
+    pub fn of_integers(
         inputs: usize,
         outputs: usize,
         integers: Vec<f64>,
@@ -147,12 +149,12 @@ impl Whitening {
     }
 
     /// The whole numbers, column by column, and which power of two of them makes 1.
-    pub(crate) fn integers(&self) -> (&[f64], i32) {
+    pub fn integers(&self) -> (&[f64], i32) {
         (&self.integers, log2_up(self.unit))
     }
 
     /// The whole numbers of the new response, where it does not stay.
-    pub(crate) fn response(&self) -> Option<&[f64]> {
+    pub fn response(&self) -> Option<&[f64]> {
         self.response.as_deref()
     }
 
@@ -183,42 +185,57 @@ impl Whitening {
     }
 
     /// The rows of a buffer of blocks re-encoded.
-    pub(crate) fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
-        let mut encoded = vec![0.0; self.len_after(cells)];
-        kernel.run(EncodeWork { whitening: self, cells, encoded: &mut encoded });
+    pub fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
+        self.reencoded(kernel, cells).cells
+    }
+
+    /// The same, with their squared norms.
+    pub(crate) fn reencoded(&self, kernel: Kernel, cells: &[f32]) -> Reencoded {
+        let mut encoded = Reencoded::default();
+        self.encode_into(kernel, cells, &mut encoded);
         encoded
     }
 
-    /// The same in the place of what a buffer holds.
-    pub(crate) fn encode_into(&self, kernel: Kernel, cells: &[f32], encoded: &mut Vec<f32>) {
-        encoded.resize(self.len_after(cells), 0.0);
-        kernel.run(EncodeWork { whitening: self, cells, encoded });
+    /// The same in the place of what was there.
+    pub(crate) fn encode_into(&self, kernel: Kernel, cells: &[f32], encoded: &mut Reencoded) {
+        let blocks = cells.len() / RowBlock::len_for(self.inputs);
+        encoded.cells.resize(blocks * RowBlock::len_for(self.outputs), 0.0);
+        encoded.norms_sq.resize(blocks * BLOCK_ROWS, 0.0);
+        let Reencoded { cells: encoded, norms_sq } = encoded;
+        kernel.run(EncodeWork { whitening: self, cells, encoded, norms_sq });
     }
 
     /// Re-encodes blocks where they are, a few at a time: there are no more coordinates after than
     /// before, so that none is overwritten before it is read.
-    pub(crate) fn encode_in_place(&self, kernel: Kernel, mut cells: Vec<f32>) -> Vec<f32> {
+    pub(crate) fn encode_in_place(&self, kernel: Kernel, mut cells: Vec<f32>) -> Reencoded {
         assert!(self.outputs <= self.inputs, "no more coordinates than there were");
-        let (together, mut encoded, mut done) = (IN_PLACE * RowBlock::len_for(self.inputs), Vec::new(), 0);
+        let length = RowBlock::len_for(self.inputs);
+        let mut norms_sq = Vec::with_capacity(cells.len() / length * BLOCK_ROWS);
+        let (together, mut encoded, mut done) = (IN_PLACE * length, Reencoded::default(), 0);
         for start in (0..cells.len()).step_by(together) {
             let end = cells.len().min(start + together);
             self.encode_into(kernel, &cells[start..end], &mut encoded);
-            cells[done..done + encoded.len()].copy_from_slice(&encoded);
-            done += encoded.len();
+            cells[done..done + encoded.cells.len()].copy_from_slice(&encoded.cells);
+            norms_sq.extend_from_slice(&encoded.norms_sq);
+            done += encoded.cells.len();
         }
         cells.truncate(done);
-        cells
+        Reencoded { cells, norms_sq }
     }
+}
 
-    fn len_after(&self, cells: &[f32]) -> usize {
-        cells.len() / RowBlock::len_for(self.inputs) * RowBlock::len_for(self.outputs)
-    }
+/// Blocks of re-encoded rows, with the squared norms of these.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Reencoded {
+    pub(crate) cells: Vec<f32>,
+    pub(crate) norms_sq: Vec<f64>,
 }
 
 struct EncodeWork<'a> {
     whitening: &'a Whitening,
     cells: &'a [f32],
     encoded: &'a mut [f32],
+    norms_sq: &'a mut [f64],
 }
 
 impl Work for EncodeWork<'_> {
@@ -241,8 +258,9 @@ impl EncodeWork<'_> {
         let made = usize::from(self.whitening.response.is_some());
         let mut wide = vec![[[0.0; LANES]; VECTORS]; inputs + made];
         let rules = self.rules::<TOGETHER>();
-        let encoded = std::mem::take(&mut self.encoded);
-        for (block, out) in self.cells.chunks_exact(before).zip(encoded.chunks_exact_mut(after)) {
+        let (encoded, norms_sq) = (std::mem::take(&mut self.encoded), std::mem::take(&mut self.norms_sq));
+        let places = encoded.chunks_exact_mut(after).zip(norms_sq.as_chunks_mut().0);
+        for (block, (out, norms_sq)) in self.cells.chunks_exact(before).zip(places) {
             let block = Block(block);
             for (index, wide) in wide.iter_mut().enumerate() {
                 for (cells, wide) in block.column(index).iter().zip(wide) {
@@ -250,8 +268,8 @@ impl EncodeWork<'_> {
                 }
             }
             let (columns, response) = out.split_at_mut((outputs + made) * BLOCK_ROWS);
-            for (columns, rules) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(rules.chunks_exact(wide.len())) {
-                self.coordinates::<S, TOGETHER, ABREAST>(simd, &wide, rules, columns);
+            for (columns, (used, rules)) in columns.chunks_mut(TOGETHER * BLOCK_ROWS).zip(&rules) {
+                self.coordinates::<S, TOGETHER, ABREAST>(simd, &wide[used.clone()], rules, columns);
             }
             if made == 0 {
                 response.copy_from_slice(block.column(inputs).as_flattened());
@@ -259,25 +277,31 @@ impl EncodeWork<'_> {
             if let Some(tilt) = &self.whitening.tilt {
                 tilt.apply(simd, out);
             }
+            *norms_sq = stored(simd, Block(out).norms_sq(simd));
             if let Some(length) = self.whitening.length {
-                shorten(out, length);
+                shorten(out, length, norms_sq);
             }
         }
     }
 
-    /// The weights of coordinates that are worked out together, cell by cell; zeros for coordinates
-    /// beyond the last.
+    /// The weights of coordinates that are worked out together, for each of the cells that they are
+    /// made of: cells before the first that counts and after the last are left out. Zeros for
+    /// coordinates beyond the last.
     #[inline(always)]
-    fn rules<const TOGETHER: usize>(&self) -> Vec<[f64; TOGETHER]> {
+    fn rules<const TOGETHER: usize>(&self) -> Vec<(Range<usize>, Vec<[f64; TOGETHER]>)> {
         let Whitening { inputs, ref integers, ref response, .. } = *self.whitening;
-        let sources = inputs + response.iter().len();
         let columns: Vec<&[f64]> = integers.chunks_exact(inputs).chain(response.as_deref()).collect();
-        let mut rules = vec![[0.0; TOGETHER]; columns.len().div_ceil(TOGETHER) * sources];
-        for (k, column) in columns.into_iter().enumerate() {
-            let rules = &mut rules[k / TOGETHER * sources..][..sources];
-            rules.iter_mut().zip(column).for_each(|(rule, &weight)| rule[k % TOGETHER] = weight);
-        }
-        rules
+        let together = |columns: &[&[f64]]| {
+            let mut rules = vec![[0.0; TOGETHER]; inputs + response.iter().len()];
+            for (k, column) in columns.iter().enumerate() {
+                rules.iter_mut().zip(*column).for_each(|(rule, &weight)| rule[k] = weight);
+            }
+            let counts = |rule: &[f64; TOGETHER]| rule.iter().any(|&weight| weight != 0.0);
+            let first = rules.iter().position(counts).unwrap_or(0);
+            let end = rules.iter().rposition(counts).map_or(first, |last| last + 1);
+            (first..end, rules[first..end].to_vec())
+        };
+        columns.chunks(TOGETHER).map(together).collect()
     }
 
     /// Some `z_k` of every row of a block: exact sums, rounded once, saturated as any cell.
@@ -334,18 +358,16 @@ impl Tilt {
 
 /// Shortens the rows of a block that are longer than `length`, each with its response by one
 /// factor. Squared norms are exact: cells are below 2^19 and there are fewer than 2^15 of them.
-fn shorten(block: &mut [f32], length: u64) {
-    let features = block.len() / BLOCK_ROWS - 1;
-    let mut norms_sq = [0.0; BLOCK_ROWS];
-    for column in block[..features * BLOCK_ROWS].as_chunks::<BLOCK_ROWS>().0 {
-        norms_sq.iter_mut().zip(column).for_each(|(sum, &cell)| *sum += f64::from(cell) * f64::from(cell));
-    }
-    for (row, norm_sq) in norms_sq.map(natural).into_iter().enumerate() {
-        let cells = block[..features * BLOCK_ROWS].iter().skip(row).step_by(BLOCK_ROWS).copied();
-        let factor = factor(norm_sq, length, 1.0, cells);
+fn shorten(block: &mut [f32], length: u64, norms_sq: &mut [f64; BLOCK_ROWS]) {
+    let features = block.len() - BLOCK_ROWS;
+    for (row, norm_sq) in norms_sq.iter_mut().enumerate() {
+        let cells = block[..features].iter().skip(row).step_by(BLOCK_ROWS).copied();
+        let factor = factor(natural(*norm_sq), length, 1.0, cells);
         if factor < 1.0 {
-            let row = block.iter_mut().skip(row).step_by(BLOCK_ROWS);
-            row.for_each(|cell| *cell = nearest_cell(cut(f64::from(*cell) * factor)));
+            let cells = block.iter_mut().skip(row).step_by(BLOCK_ROWS);
+            cells.for_each(|cell| *cell = nearest_cell(cut(f64::from(*cell) * factor)));
+            let cells = block[..features].iter().skip(row).step_by(BLOCK_ROWS);
+            *norm_sq = cells.map(|&cell| f64::from(cell).powi(2)).sum();
         }
     }
 }
@@ -399,10 +421,11 @@ mod tests {
             let size = matrix.nrows();
             let whitening = Whitening::of(matrix.as_ref(), response.as_deref());
             let buffer = block(&rows, size);
-            let out = whitening.encode(Kernel::best(), &buffer);
+            let out = whitening.reencoded(Kernel::best(), &buffer);
             for kernel in Kernel::available() {
-                prop_assert_eq!(&whitening.encode(kernel, &buffer), &out, "{}", kernel.name());
+                prop_assert_eq!(&whitening.reencoded(kernel, &buffer), &out, "{}", kernel.name());
             }
+            let out = out.cells;
             // A grid finer than 1 for small matrices, whole numbers for none of these.
             let unit = whitening.unit as i128;
             prop_assert!(unit > 1);
@@ -427,13 +450,15 @@ mod tests {
         fn long_rows_are_shortened_with_their_responses((matrix, _, rows) in matrices_and_rows(), length in 1u64..1 << 20) {
             let (size, whitening) = (matrix.nrows(), Whitening::new(matrix.as_ref()));
             let buffer = block(&rows, size);
-            let (as_is, out) = (whitening.encode(Kernel::best(), &buffer),
-                whitening.shortened_to(Some(length)).encode(Kernel::best(), &buffer));
+            let as_is = whitening.encode(Kernel::best(), &buffer);
+            let Reencoded { cells: out, norms_sq } =
+                whitening.shortened_to(Some(length)).reencoded(Kernel::best(), &buffer);
             for lane in 0..BLOCK_ROWS {
                 let row = |block: &[f32]| -> Vec<f64> { block.iter().skip(lane).step_by(BLOCK_ROWS).map(|&x| x.into()).collect() };
                 let (before, after) = (row(&as_is), row(&out));
                 let norm = |row: &[f64]| row[..size].iter().map(|x| x * x).sum::<f64>().sqrt();
                 prop_assert!(norm(&after) <= length as f64);
+                prop_assert_eq!(norms_sq[lane], after[..size].iter().map(|x| x * x).sum::<f64>());
                 let factor = (length as f64 / norm(&before)).min(1.0);
                 prop_assert!(before.iter().zip(&after).all(|(x, y)| (y - factor * x).abs() <= 1.0 + 1e-5 * x.abs()));
                 prop_assert!(factor < 1.0 || before == after);

@@ -13,10 +13,10 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Nothing would be iterated.
+    /// The number of steps is 0 or too large.
     #[error("the number of steps must be between 1 and {most}", most = MOST_STEPS)]
     Steps,
-    /// The descent would not move, or run away.
+    /// The step size is not positive, or too large for the descent to converge.
     #[error("the step size must be a positive number of at most 2, for instance 0.25")]
     StepSize,
     /// The level is not a probability.
@@ -25,13 +25,13 @@ pub enum ConfigError {
     /// Delta is not a probability.
     #[error("delta must lie between 0 and 1 and be small, for instance 1e-6")]
     Delta,
-    /// A spread needs two estimates.
+    /// Too few batches: a spread needs two estimates.
     #[error("an interval from the spread of estimates needs at least 2 batches; ask for 10")]
     Batches,
-    /// Nobody would have a row, or more than sums are exact for.
+    /// The most rows of a person is 0, or more than sums are exact for.
     #[error("the rows of a person must be between 1 and {most}", most = MOST_ROWS)]
     RowsPerPerson,
-    /// Groups are by a column that the model has.
+    /// The column of groups is also in the model.
     #[error(
         "'{column}' is the same for all rows of a group, so that its coefficient cannot be told there: leave it out of the formula"
     )]
@@ -39,7 +39,7 @@ pub enum ConfigError {
         /// The column.
         column: String,
     },
-    /// The method is for numbers.
+    /// The method does not fit responses of this family.
     #[error("the method {method} does not fit responses of the family {family}; the method auto does")]
     OtherFamily {
         /// The method asked for.
@@ -47,25 +47,25 @@ pub enum ConfigError {
         /// The family.
         family: Family,
     },
-    /// Not of a family other than gaussian.
+    /// What was asked for exists for Gaussian responses only.
     #[error("{what} cannot be had of the family binomial")]
     NotOfBinomial {
         /// What was asked for.
         what: &'static str,
     },
-    /// Nobody is known to be a person.
+    /// The target is persons, and no column identifies them.
     #[error("the target person needs a column that identifies persons")]
     TargetNeedsPerson,
-    /// Rows of whom?
+    /// The rows of a person are limited, and no column identifies persons.
     #[error("the rows of a person can be limited only where a column identifies persons")]
     NoPerson,
-    /// One fit is wanted of several groups.
+    /// One fit was asked for where there are several groups.
     #[error("a fit in each of several groups is more than one fit")]
     SeveralFits,
-    /// Groups by what?
+    /// Groups were asked for without a column that divides the rows.
     #[error("groups need a column that divides the rows, with its levels, as in region{{north,south}}")]
     NoGroups,
-    /// The burn-in eats the run.
+    /// The burn-in is as long as the run.
     #[error("the burn-in of {burn_in} leaves nothing of a run of {steps} steps; shorten it or take more steps")]
     BurnIn {
         /// The burn-in asked for.
@@ -81,13 +81,13 @@ pub enum ConfigError {
         /// Batches asked for.
         batches: u32,
     },
-    /// The paper's intervals know nothing of the population.
+    /// The paper's intervals do not cover the population.
     #[error("the {interval} interval covers the optimum on this data set only")]
     PopulationNeedsNewton {
         /// What was asked.
         interval: IntervalMethod,
     },
-    /// The paper's intervals cover under its condition on the columns.
+    /// The paper's intervals need nearly uncorrelated columns, which nothing shows.
     #[error(
         "the {interval} interval covers where columns are of about unit variance and hardly correlated, which nothing it releases shows"
     )]
@@ -121,19 +121,19 @@ pub enum ConfigError {
         /// One that it has.
         offered: Target,
     },
-    /// The method knows nothing of persons.
+    /// The method cannot protect persons.
     #[error("the method {method} protects rows only")]
     RowsOnly {
         /// The method asked for.
         method: &'static str,
     },
-    /// The method is for lines.
+    /// The method fits a line, and the model has more features.
     #[error("the method {method} is for one feature, with an intercept or without, as in `y ~ x`")]
     OneFeature {
         /// The method asked for.
         method: &'static str,
     },
-    /// The method has noise for which groups do not share a budget.
+    /// The method's kind of noise does not let groups share a budget.
     #[error("the method {method} cannot fit groups under one budget")]
     NotByGroups {
         /// The method asked for.
@@ -153,10 +153,10 @@ pub enum ConfigError {
         /// Those there are.
         known: String,
     },
-    /// The constant is what all columns leave.
+    /// The constant is a coefficient of interest, although it depends on all columns.
     #[error("the constant cannot be a coefficient of interest, since it depends on every other: name columns")]
     FocusOnConstant,
-    /// There would be no controls.
+    /// All coefficients are of interest, which leaves no controls.
     #[error("all coefficients are of interest, so that there are no controls")]
     FocusOnAll,
     /// The method gives all coefficients or none.
@@ -165,8 +165,8 @@ pub enum ConfigError {
         /// The method asked for.
         method: &'static str,
     },
-    /// Controls that no budget of this size can tell apart, or too few rows for the coefficients
-    /// themselves.
+    /// The budget cannot tell the controls apart, or the rows are too few for the coefficients of
+    /// interest.
     #[error(
         "the budget is too small to tell {controls} controls apart on {rows} {units}, and so for any coefficient of interest: {enough} would do, or fewer controls",
         rows = grouped(*rows),
@@ -180,26 +180,26 @@ pub enum ConfigError {
         /// What would do.
         enough: Enough,
     },
-    /// A coefficient of interest is not pooled with another one.
+    /// A fit with coefficients of interest was to be refined.
     #[error("a fit with coefficients of interest cannot be refined: fit again with the whole budget")]
     RefinesFocus,
-    /// There is nothing to pool.
+    /// The fit keeps nothing that could be pooled with another fit.
     #[error(
         "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"
     )]
     NotRefinable,
-    /// A fit whose budget is that of several.
+    /// A fit of a study, whose budget is shared, was to be refined.
     #[error("this fit is one of a study, whose budget is that of all its fits: refine a fit that was made by itself")]
     RefinesPartOfStudy,
-    /// A fit about nobody.
+    /// A fit of simulated rows was to be refined.
     #[error("this fit was made of simulated rows, and cannot be pooled with a fit of data: fit the data first")]
     RefinesSimulated,
-    /// A void fit that would be pooled with a private one.
+    /// A fit with a seed was to be refined without one.
     #[error(
         "the noise of this fit came from a fixed seed, so that pooled with more it is not private: fit again without a seed"
     )]
     RefinesSeeded,
-    /// A private fit that would be pooled with a void one.
+    /// A private fit was to be refined with a seed.
     #[error(
         "this fit is private, and pooled with one whose noise has a fixed seed it would not be: leave the seed out"
     )]
@@ -210,15 +210,13 @@ pub enum ConfigError {
     /// Rows that were given up for an earlier fit.
     #[error("the rows were given up for an earlier fit: read them again")]
     GivenUp,
-    /// Constants of whom?
-    #[error(
-        "the formula has a constant for each '{column}', so that its rows must be those of persons who are protected"
-    )]
+    /// The formula has a constant for each person, and persons are not protected.
+    #[error("the formula has a constant for each '{column}', so each must be a person who is protected")]
     WithinNoPerson {
         /// The column after `|`.
         column: String,
     },
-    /// Constants of others than are protected.
+    /// The formula has constants for other persons than those who are protected.
     #[error(
         "only the persons who are protected, by '{person}', have constants that no cell of another is needed for: those of '{column}' would \
          have to be released one by one; write `| {person}`, or list the levels of '{column}' as in {column}{{a,b}} if they are few and public"
@@ -229,15 +227,15 @@ pub enum ConfigError {
         /// The column of persons.
         person: String,
     },
-    /// Nothing is left of a row without its mean.
+    /// One row of a person counts, which the person's own constant would fit exactly.
     #[error("a person's own constant leaves nothing of a single row: let at least two rows of a person count")]
     WithinOneRow,
-    /// Moments of other rows.
+    /// Public moments in a model with a constant for each person.
     #[error(
         "public moments are those of rows as they are, and not of what is left of them without persons' own means: leave them out"
     )]
     MomentsWithin,
-    /// What a fit with an instrument does not do.
+    /// A fit with an instrument does not offer this.
     #[error(
         "a fit with an instrument has no {what}: fit without the instrument, or ask for intervals of this model alone"
     )]
@@ -245,22 +243,29 @@ pub enum ConfigError {
         /// What was asked for.
         what: &'static str,
     },
-    /// A method that knows no instruments.
-    #[error("the method {method} knows no instruments")]
+    /// How strongly instruments move the regressor is not public.
+    #[error("{}", without_strength(*longer))]
+    NoForecastOfInstruments {
+        /// By how many percent their set is longer than in the clear, if they are strong and that can
+        /// be said.
+        longer: Option<u32>,
+    },
+    /// The method does not fit instruments.
+    #[error("the method {method} does not fit models with an instrument")]
     NoInstruments {
         /// The method asked for.
         method: &'static str,
     },
-    /// Moments of which rows?
+    /// Public moments and weights were both given.
     #[error("public moments are those of rows that count alike: leave out the moments, or the weights")]
     MomentsOfWeighted,
-    /// Moments that nobody would use.
+    /// Moments were given to a method that does not whiten.
     #[error("the method {method} whitens nothing, so moments are of no use to it")]
     NoUseForMoments {
         /// The method asked for.
         method: &'static str,
     },
-    /// Nothing to protect terms from.
+    /// Terms are to be kept by a method that leaves none out.
     #[error("the method {method} leaves no term out, so there is nothing to keep terms from")]
     LeavesNothingOut {
         /// The method asked for.
@@ -274,16 +279,16 @@ pub enum ConfigError {
         /// The terms there are.
         terms: Vec<String>,
     },
-    /// Nobody knows how precise a fit would be.
+    /// There is no forecast for the method on such columns.
     #[error("there is no forecast for this method on such columns")]
     NoForecast,
-    /// A plan reads no table, so nothing says what `.` stands for.
+    /// The formula of a plan has a `.`, which only a table could resolve.
     #[error("a plan reads no data, so '.' stands for nothing: write the columns out")]
     DotInPlan,
-    /// A bound that bounds nothing, or everything.
+    /// A bound on rows or responses is too small or too large.
     #[error("bounds on rows and responses must be between 0.001 and 100000, in standardised units")]
     Bounds,
-    /// The noise would be as large as what is looked for.
+    /// The noise would be larger than the response.
     #[error(
         "the budget is too small for {features} coefficients on {rows} {units}: the noise would be larger than the response itself; {enough} would do, or fewer columns",
         rows = grouped(*rows),
@@ -319,18 +324,18 @@ pub enum ConfigError {
         /// The columns as a formula writes them; `.` for those it stands for.
         columns: Vec<String>,
     },
-    /// A word that an option does not know.
+    /// A word that is not among those of an option.
     #[error(transparent)]
     Word(#[from] UnknownWord),
-    /// There is no budget.
+    /// No budget was given.
     #[error(
         "give the privacy budget as rho, for instance 0.015, or as epsilon, for instance 1 (with delta, or at delta = 1e-6)"
     )]
     NoBudget,
-    /// There are two budgets.
+    /// Two budgets were given.
     #[error("give the privacy budget once: as rho, or as epsilon")]
     TwoBudgets,
-    /// Fewer rows than unknowns.
+    /// There are fewer rows than coefficients.
     #[error(
         "the model has {features} coefficients and the data {rows} {units}; a fit needs more {units} than coefficients",
         units = unit.plural()
@@ -391,7 +396,7 @@ impl Advised for ConfigError {
                 let would_do = Advice::new(format!("{enough} would do for most intervals"));
                 let would_do = if *with_auto { would_do.text(" with ").setting(Opt::Method, "auto") } else { would_do };
                 would_do
-                    .text(", and estimates without intervals can be had with ")
+                    .text(", and estimates without intervals, whose signs may be wrong, can be had with ")
                     .setting(Opt::Purpose, Purpose::Prediction)
             }
             ConfigError::NoBounds { columns } => Advice::new(bounds_to_write(columns))
@@ -402,7 +407,7 @@ impl Advised for ConfigError {
     }
 }
 
-/// Terms that were to be kept cannot be told from noise; that was found out by releases, which are
+/// Terms that were to be kept cannot be told from noise. Releases found that, and their budget is
 /// spent.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{} cannot stay in the model at this budget: {}; what showed it is spent", listed(.columns), causes(.columns))]
@@ -412,7 +417,7 @@ pub struct NotKeptError {
 }
 
 impl NotKeptError {
-    /// Refuses where any of the columns that are not in the model was to be kept.
+    /// Refuses if any of the columns that were left out was to be kept.
     pub(super) fn check(left_out: &[LeftOut], keep: &[String]) -> Result<(), NotKeptError> {
         let is_kept = |one: &&LeftOut| keep.iter().any(|term| is_of_term(&one.name, term));
         let columns: Vec<LeftOut> = left_out.iter().filter(is_kept).cloned().collect();
@@ -420,13 +425,23 @@ impl NotKeptError {
     }
 }
 
-/// Whether a coefficient is a term's: the term's own, or that of one of its levels.
+/// Whether a coefficient belongs to a term: as its own, or as that of one of its levels.
 pub(super) fn is_of_term(coefficient: &str, term: &str) -> bool {
     coefficient.strip_prefix(term).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
 }
 
 fn listed(columns: &[LeftOut]) -> String {
     shown(&columns.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+}
+
+/// What can be said beforehand of the set of instruments, which may be longer by a percentage.
+pub(crate) fn without_strength(longer: Option<u32>) -> String {
+    let longer = longer.map_or(String::new(), |percent| {
+        format!(
+            "; if they move it strongly, expect a set about {percent} % longer than the interval of two-stage least squares in the clear"
+        )
+    });
+    format!("there is no forecast for instruments, since how much they move the regressor is not public{longer}")
 }
 
 fn causes(columns: &[LeftOut]) -> String {

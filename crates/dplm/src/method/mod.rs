@@ -23,6 +23,7 @@ mod audit;
 pub use crate::options::{Family, IntervalMethod, Purpose, Target, Tuning};
 pub use bounds::PublicBounds;
 use error::is_of_term;
+pub(crate) use error::without_strength;
 pub use error::{ConfigError, NotKeptError};
 pub use forecast::{Asked, Asks, forecast, forecast_for, forecast_groups};
 pub use noisy::{NoisyMatrix, release_spread, solve_floored};
@@ -82,8 +83,8 @@ pub trait Method: std::fmt::Debug + Send + Sync {
     fn plan(&self, rows: u64, design: &Design) -> Result<Box<dyn Plan>, Error>;
 }
 
-/// The method with what the first release of a fit leaves of its budget, and what that release is
-/// made with, if it is made: how many of so many units can be used.
+/// The first release of a fit says how many of its units can be used. Returns the method with the
+/// budget that this leaves, and the budget of the release, `None` if it is not made.
 pub fn after_count(method: &dyn Method, units: u64) -> (Box<dyn Method>, Option<Rho>) {
     let request = method.request();
     let count = usable::price(units, 1, request.rho);

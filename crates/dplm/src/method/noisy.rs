@@ -64,7 +64,7 @@ impl NoisyMatrix {
         Ok(NoisyMatrix::of(&noisy, size, unit, rows))
     }
 
-    /// The mean over `rows` of a released sum of so many rows and columns, its upper triangle
+    /// The mean over `rows` of a released sum with `size` rows and columns, its upper triangle
     /// column by column; `unit` is one standardised unit of a vector.
     pub fn of(noisy: &Noisy, size: usize, unit: f64, rows: u64) -> NoisyMatrix {
         let mean = |value: f64| value / (unit * unit) / rows as f64;

@@ -32,14 +32,14 @@ pub struct Outcome {
     pub left_out: Vec<LeftOut>,
     /// Which coefficients are of interest, where only some are, and what is said of the others.
     pub(crate) focus: Option<Focus>,
-    /// How the instrument moves the regressor, where there is one.
+    /// How the instruments move the regressor, where there are any.
     pub(crate) first_stage: Option<FirstStage>,
     /// How well the model fits, where that was released.
     pub(crate) quality: Option<Quality>,
     /// Average marginal effects, of a binary response.
     pub marginal_effects: Vec<MarginalEffect>,
     /// What the intervals are for: what was asked for, or the robust coefficients where a released
-    /// test shows that clipping bends the fit.
+    /// test shows that clipping biases the fit.
     pub target: Target,
 }
 
@@ -106,7 +106,7 @@ impl Outcome {
     /// The outcome with estimates and intervals at a level from what was released for them.
     ///
     /// # Errors
-    /// When the level is no probability, or what was released is for another number of features.
+    /// When the level is not a probability, or what was released is for another number of features.
     pub fn with_inference(self, design: &Design, inference: Inference, level: f64) -> Result<Outcome, IntervalError> {
         let intervals = inference.intervals(&design.contrasts(), level)?;
         let names = design.names().iter().cloned();

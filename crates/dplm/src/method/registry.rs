@@ -16,7 +16,7 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a few words.
     pub about: &'static str,
-    /// The ways in which it makes intervals; none where it gives estimates only.
+    /// The ways in which it makes intervals; empty if it gives estimates only.
     pub intervals: &'static [IntervalMethod],
     /// Whether the clip, the steps and their size may be given.
     pub tunable: bool,

@@ -25,7 +25,7 @@ pub(super) const MOST_STEPS: u32 = 1_000_000;
 /// [method](super::Entry::conversion). Also gives the delta at which epsilon is stated.
 ///
 /// # Errors
-/// When there is no budget, more than one, or one that means nothing.
+/// When no budget is given, more than one, or one that means nothing.
 ///
 /// # Examples
 /// ```

@@ -43,10 +43,3 @@ macro_rules! names {
 }
 
 option_table!(names);
-
-impl Opt {
-    /// The option of a name.
-    pub fn of_name(name: &str) -> Option<Opt> {
-        Opt::ALL.iter().copied().find(|option| option.name() == name)
-    }
-}

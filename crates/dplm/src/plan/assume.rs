@@ -1,10 +1,10 @@
 //! What is assumed of columns before they are read: how far they spread within their public bounds.
 //!
 //! A budget buys so much precision in standard deviations of a column. What that is in the column's
-//! own units nobody can know without looking, so it is assumed, and said: a number fills its bounds
-//! as a bell does, three standard deviations to either side of the middle; levels are equally
-//! common; columns are not correlated; the errors have the spread of the response. Each can be
-//! replaced by what a code book or an earlier study says.
+//! own units cannot be known without looking, so it is assumed, and stated: a number fills its
+//! bounds as a bell does, three standard deviations to either side of the middle; levels are
+//! equally common; columns are not correlated; the errors have the spread of the response. Each can
+//! be replaced by what a code book or an earlier study says.
 
 use faer::Mat;
 use rand_chacha::ChaCha8Rng;
@@ -124,7 +124,7 @@ fn bare(name: &str) -> String {
 /// What is assumed of the rows of a design.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumed {
-    /// The second moments of the columns of the design matrix, in standardised units; none where
+    /// The second moments of the columns of the design matrix, in standardised units; `None` if
     /// they are those of white rows.
     pub(crate) moments: Option<Mat<f64>>,
     /// The root mean square of the response, which is what a residual is where all coefficients are
@@ -217,7 +217,7 @@ impl Assumed {
         (0..p).flat_map(|j| (0..p).map(move |k| (j, k))).all(|(j, k)| off(j, k, moments[(j, k)]) < NEARLY)
     }
 
-    /// The second moments of so many parameters.
+    /// The second moments of `features` parameters.
     pub(crate) fn moments(&self, features: usize) -> Mat<f64> {
         self.moments.clone().unwrap_or_else(|| Mat::identity(features, features))
     }

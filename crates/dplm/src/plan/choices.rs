@@ -7,30 +7,30 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Choices {
-    /// Counts behind a clip are wanted to this share of the rows: as many rows as lie between two
-    /// thresholds of the ladder, an eighth of an octave apart, in the flanks of a normal law.
+    /// The noise that counts behind a clip may have, as a share of the rows: the share that lies
+    /// between two thresholds of the ladder, an eighth of an octave apart, in the flanks of a
+    /// Gaussian distribution.
     pub count_precision: f64,
-    /// The length of rows is wanted with so few rows beyond it that cutting them moves no second
-    /// moment by more than its noise.
+    /// The same for the length of rows: so few rows are beyond it then that shortening them moves
+    /// no second moment by more than its noise.
     pub length_precision: f64,
-    /// The first round of second moments only has to show the way to the next: entries to a third
-    /// of a unit at the least strength that has several rounds.
+    /// The share for the first round of second moments, which only prepares the next: its entries
+    /// are known to a third of a unit at the smallest strength that has several rounds.
     pub first_moments: f64,
-    /// Where there is one round only it must find everything: three times as much.
+    /// The share of a single round, which must find everything: three times as much.
     pub only_moments: f64,
-    /// Entries of later rounds are wanted to this. The noise of the descent then counts more by the
-    /// variance of eigenvalues about one: at most `p` times the square of it over two, and far less
-    /// where directions are alike, since eigenvalues are freed of noise.
+    /// The precision of entries of later rounds. It multiplies the noise of the descent by one plus
+    /// the variance of eigenvalues about one: at most `p` times the square of it over two, and far
+    /// less where directions are alike, since noise is removed from eigenvalues.
     pub moments_precision: f64,
-    /// A further round costs no more than this: a column more is worth about the length it takes
-    /// from all others, half of its share.
+    /// The most that a further round may cost: one more column is worth about as much as the length
+    /// that it adds to the intervals of all others, half of its share.
     pub further_round: f64,
-    /// The start has to come within a clip of the answer: its ten steps have noise
-    /// `sqrt(ten / 0.05)` times smaller steps of the descent would have.
+    /// The share of the start, which has to come within a clip of the answer.
     pub start: f64,
     /// A second start, where the first one's noise is as large as the errors: twice the first.
     pub second_start: f64,
-    /// The curvature is wanted to this in each entry: intervals are longer by three halves of its
+    /// The precision of each entry of the curvature: intervals are longer by three halves of its
     /// square for each coefficient.
     pub curvature_precision: f64,
     /// The noise of the curvature may move its eigenvalues by this share of their mean, the edge of
@@ -40,7 +40,8 @@ pub struct Choices {
     /// The covariance of gradients gets this many times the share that makes intervals shortest,
     /// which is derived.
     pub spread: f64,
-    /// The test of bending: at a quarter of the clip its noise is then about that of the estimate.
+    /// The share of the test for bias by clipping: at a quarter of the clip its noise is then about
+    /// that of the estimate.
     pub bend: f64,
     /// Steps of the descent where all directions are at full length, and half as many again where
     /// some are not. At step size 1/2 the start is forgotten after ten; the rest averages, and what
@@ -51,7 +52,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// As they are.
+    /// The choices of the method `auto`.
     pub const DEFAULT: Choices = Choices {
         count_precision: 0.03,
         length_precision: 0.01,
@@ -87,7 +88,7 @@ impl Choices {
         "tail",
     ];
 
-    /// The same with one of them multiplied; none where there is no such name.
+    /// The same with one of them multiplied; `None` if there is no such name.
     pub fn times(mut self, name: &str, factor: f64) -> Option<Choices> {
         let value = match name {
             "count_precision" => &mut self.count_precision,

@@ -12,7 +12,8 @@ pub(crate) const CLEAR_OF_NOISE: f64 = 3.0;
 /// At most this share of the rows is left above a threshold for the sake of noisy counts.
 const LARGEST_TAIL: f64 = 0.5;
 
-/// Counts that a search by bisection among so many thresholds asks for, whatever the answers are.
+/// Counts that a search by bisection among `thresholds` thresholds asks for, whatever the answers
+/// are.
 pub(crate) fn queries(thresholds: usize) -> u32 {
     usize::BITS - thresholds.leading_zeros()
 }

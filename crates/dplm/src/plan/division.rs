@@ -1,9 +1,11 @@
 //! How the automatic method divides its budget, how long its descent is and how many rows it clips:
 //! rules about public numbers only.
 //!
-//! Each release needs a certain precision, and what buys it falls as rows grow: counts to a few in
-//! a hundred of the rows, moments to a fraction of themselves, a curvature to a tenth. What is not
-//! needed goes to the descent, whose noise is the noise of the estimate.
+//! Each release needs a certain precision, whose price falls as rows grow: counts to a few per cent
+//! of the rows, moments to a fraction of themselves, a curvature to a tenth. The rest goes to the
+//! descent, whose noise is the noise of the estimate.
+
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{
     Choices,
@@ -32,13 +34,13 @@ pub(crate) struct Shares {
     pub start: f64,
     /// The clip threshold of the descent.
     pub threshold: f64,
-    /// For intervals; none without.
+    /// For intervals; zero without them.
     pub spread: f64,
     pub bend: f64,
 }
 
-/// A threshold gets between these parts of the budget, and the length of rows no more than this in
-/// a round.
+/// A threshold gets between these parts of the budget, and the length of rows in a round at most
+/// `LENGTH_MOST`.
 const THRESHOLD_PARTS: (f64, f64) = (0.005, 0.03);
 const LENGTH_MOST: f64 = 0.01;
 /// The second round is made for between these parts, wherever the larger one brings the noise on
@@ -49,17 +51,19 @@ const SECOND_NOISE: f64 = 0.5;
 /// No more rounds than these, and than these where rows are shortened.
 const MOST_ROUNDS: usize = 5;
 const MOST_ROUNDS_SHORTENED: usize = 8;
-/// White rows are shortened to this many times `sqrt p`. More than 1 is needed for coordinates in
-/// which the second moments of such rows are 1 in every direction; at 1.25 Gaussian rows lose
-/// nothing.
+/// White rows are shortened to this many times `sqrt p` at least. More than 1 is needed for
+/// coordinates in which the second moments of such rows are 1 in every direction; at 1.25 Gaussian
+/// rows lose nothing where columns are many. Where they are few, so long as to leave this share of
+/// Gaussian rows alone.
 const LONGEST: f64 = 1.25;
+const LEFT_ALONE: f64 = 0.9;
 /// A start for coefficients that clipping may define gets half: they are clipped more narrowly, so
 /// that noise falls as fast.
 const START_OF_ROBUST: f64 = 0.5;
 const CURVATURE_PARTS: (f64, f64) = (0.02, 0.12);
 /// The covariance of gradients gets no more than this.
 const SPREAD_MOST: f64 = 0.1;
-/// About what the descent is left, for rules that come before the division.
+/// About what is left for the descent, for rules that come before the division.
 const ABOUT_LEFT: f64 = 0.75;
 /// Steps for each unit of strength where some direction is short, and how many times as many as
 /// otherwise there may be: where noise rules an early stop is better.
@@ -69,20 +73,20 @@ const MOST_STEPS: f64 = 1.5;
 /// it exceeds the second.
 const TAIL_NOISE: (f64, f64) = (1e-3, 1e-2);
 
-/// Where clipping would move the intercept by so many of its standard errors if errors were as
-/// skewed as incomes, a fit is not called least squares: half of one takes an interval of 95 % to
-/// 92 %.
+/// A fit is not called least squares if clipping would move the intercept by this many of its
+/// standard errors when errors are as skewed as incomes: half of one lowers the coverage of an
+/// interval from 95 % to 92 %.
 const NOTABLE_BEND: f64 = 0.5;
 /// Intervals may be this many times as long for being those of least squares: with what the rule
 /// leaves out (the noise of the covariance of gradients, which grows with the clip too) that is 3 %
 /// at most.
 const PRICE_OF_LEAST_SQUARES: f64 = 1.025;
-/// The search for a wider clip ends here: where this is not harmless, the budget clips so many rows
-/// that it is for robust coefficients only.
+/// The search for a wider clip ends here: where even this is not harmless, so large a share of the
+/// rows is clipped that the budget is for robust coefficients only.
 const WIDEST: f64 = 64.0;
-/// Whoever asks for least squares clips no more rows than these at first, so that the clip that is
-/// found is about as many standard deviations of the errors wide whatever they follow: 1.96 of
-/// normal ones, 1.63 of lognormal ones.
+/// A fit that was asked for least squares clips no larger share of the rows at first, so that the
+/// clip that is found is about as many standard deviations of the errors wide whatever their
+/// distribution: 1.96 for Gaussian ones, 1.63 for lognormal ones.
 const CLIPPED_FIRST: f64 = 0.05;
 
 /// A clip so wide that a fit is least squares.
@@ -101,19 +105,21 @@ pub(crate) struct Rules {
     pub features: usize,
     pub rho: Rho,
     pub neighbours: Neighbours,
-    /// What intervals are for; none where there are none.
+    /// What intervals are for; `None` if there are no intervals.
     pub target: Option<Target>,
-    /// Whether least squares was asked for, and is wanted whatever it costs.
+    /// Whether least squares was asked for, and is wanted at any cost.
     pub at_any_price: bool,
     /// Whether long rows are shortened once they are white, with their responses.
     pub shortens: bool,
-    /// What no theory gives.
+    /// The constants that no theory gives.
     pub choices: Choices,
 }
 
-/// How long white rows are where long ones are shortened; public.
+/// How long white rows are where long ones are shortened and nothing is known of their lengths;
+/// public.
 pub(crate) fn row_length(features: usize) -> f64 {
-    LONGEST * (features as f64).sqrt()
+    let law = ChiSquared::new(features as f64).expect("a model has a column");
+    (LONGEST * (features as f64).sqrt()).max(law.inverse_cdf(LEFT_ALONE).sqrt())
 }
 
 impl Rules {
@@ -127,7 +133,7 @@ impl Rules {
         self.strength() < WEAK
     }
 
-    /// Whether one round of whitening is all that can be had.
+    /// Whether the budget affords one round of whitening only.
     pub(crate) fn has_one_round(&self) -> bool {
         self.matrix_share(2.0 * self.features as f64, SECOND_NOISE) > SECOND_PARTS.1
     }
@@ -137,8 +143,8 @@ impl Rules {
         self.target.is_some_and(|target| target != Target::Sample)
     }
 
-    /// Whether intervals are for least-squares coefficients, so that clipping must not bend them in
-    /// silence.
+    /// Whether intervals are for least-squares coefficients, so that clipping must not bias them
+    /// silently.
     pub(crate) fn covers_least_squares(&self) -> bool {
         self.target.is_some_and(|target| target != Target::Robust)
     }
@@ -180,9 +186,9 @@ impl Rules {
         self.privacy_variance(gamma_sq) + f64::from(u8::from(self.covers_population()))
     }
 
-    /// How much wider a clip that a share `tail` of rows exceeds must be, for errors that follow a
-    /// lognormal law to move the intercept by no more than half of its standard error; none where
-    /// that would make intervals longer than least squares is worth to whoever did not ask for it.
+    /// How much wider a clip that a share `tail` of rows exceeds must be, for lognormal errors to
+    /// move the intercept by no more than half of its standard error; `None` if that would make
+    /// intervals longer than least squares is worth to a user who did not ask for it.
     ///
     /// With a clip `f` times as wide the variance is `S + f^2 P`, and `E (e - f c)+`, what clipping
     /// takes from the mean of an error, falls.
@@ -261,8 +267,8 @@ impl Rules {
         Some(self.moments_share(radius.powi(2).max(least))).filter(|&share| share <= self.choices.further_round)
     }
 
-    /// How long white rows may be, squared, as long as nobody has looked: twice what it is on
-    /// average, or what they are shortened to.
+    /// The squared length of white rows before it is measured: twice its average, or what they are
+    /// shortened to.
     fn usual_length_sq(&self) -> f64 {
         if self.shortens { row_length(self.features).powi(2) } else { 2.0 * self.features as f64 }
     }
@@ -317,16 +323,16 @@ impl Rules {
     /// `1/4 (1 - exp(-1000 N)) + 1/2 (1 - exp(-100 N))`, `N = 2 p^2 / (n^2 rho)` the noise.
     ///
     /// A clip at the scale of the errors makes the noise of the estimate `N` times their variance.
-    /// A wider one clips fewer rows, and is noisier; a narrower one bends a fit with skewed errors,
-    /// by a bias that does not shrink with n. So much is clipped where noise is large, up to three
-    /// quarters of the rows, and next to nothing where it is small.
+    /// A wider one clips fewer rows, and is noisier; a narrower one biases a fit with skewed
+    /// errors, and that bias does not shrink with n. So up to three quarters of the rows are
+    /// clipped if noise is large, and hardly any if it is small.
     fn least_squares_tail(&self, rho: f64, features: usize) -> f64 {
         let noise = 2.0 * (features as f64 / self.rows as f64).powi(2) / rho;
         let quarter = |scale: f64| 0.25 * (1.0 - (-noise / scale).exp());
         self.choices.tail * (quarter(TAIL_NOISE.0) + 2.0 * quarter(TAIL_NOISE.1))
     }
 
-    /// The share that makes the estimate most precise where errors are normal.
+    /// The share that makes the estimate most precise if errors are Gaussian.
     ///
     /// At a clip of `k` standard deviations a coordinate of the estimate has variance
     /// `(E psi^2 + nu k^2) / (E psi')^2` over `n`, `psi` being the clamp at `k` (Huber 1964) and
@@ -337,7 +343,7 @@ impl Rules {
     }
 }
 
-/// The `k` that minimises `(E psi_k^2 + nu k^2) / (E psi_k')^2` over standard normal errors, by
+/// The `k` that minimises `(E psi_k^2 + nu k^2) / (E psi_k')^2` over standard Gaussian errors, by
 /// golden section: there is one minimum.
 fn most_precise_clip(nu: f64) -> f64 {
     let variance = |k: f64| {
@@ -372,8 +378,8 @@ mod tests {
         }
     }
 
-    /// More clipping where noise is large, next to none where it is small, never more than three
-    /// quarters.
+    /// Much is clipped where noise is large and hardly anything where it is small, but never more
+    /// than three quarters.
     #[test]
     fn the_share_clipped_falls_as_rows_grow() {
         let tails = [100, 1000, 10_000, 100_000, 1_000_000].map(|rows| rules(rows, 0.015).least_squares_tail(0.012, 4));
@@ -389,8 +395,8 @@ mod tests {
         }
     }
 
-    /// Half of a budget that is ample goes to the estimate even when every round is made, and there
-    /// is always something left for it.
+    /// Half of a budget that is ample goes to the estimate even when every round is made, and
+    /// something is always left for it.
     #[test]
     fn what_is_not_needed_goes_to_the_descent() {
         for rho in [0.001f64, 0.015, 0.1, 0.5, 5.0] {
@@ -438,7 +444,7 @@ mod tests {
         for target in [Target::Population, Target::Sample] {
             for (rows, rho) in [(3000, 0.01), (3000, 0.1), (10_000, 0.5), (1_000_000, 0.5)] {
                 let rules = Rules { target: Some(target), at_any_price: true, ..rules(rows, rho) };
-                let found = rules.harmless(rules.about_tail(4, 1.0), 4).expect("whatever it costs");
+                let found = rules.harmless(rules.about_tail(4, 1.0), 4).expect("a clip at any cost");
                 assert!((1.0..WIDEST).contains(&found.factor), "{found:?}");
             }
         }

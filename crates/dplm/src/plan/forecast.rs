@@ -133,7 +133,8 @@ pub struct Forecast {
     pub epsilon: Epsilon,
     /// Where epsilon is stated.
     pub delta: f64,
-    /// How often whoever knows all other rows guesses right, at most: see [`guess`].
+    /// The largest probability with which an attacker who knows all other rows guesses right: see
+    /// [`guess`].
     pub guess: f64,
     /// The coverage of the intervals.
     pub level: f64,
@@ -149,7 +150,7 @@ pub struct Forecast {
     pub classical: Classical,
     /// Each coefficient, in its own units; empty where all are alike, as columns of unit variance
     /// are.
-    pub coefficients: Vec<Foreseen>,
+    pub coefficients: Vec<ForeseenCoefficient>,
     /// Those that the budget cannot resolve, and why.
     pub left_out: Vec<LeftOut>,
     /// Where only some coefficients are of interest, the other way to have them.
@@ -162,7 +163,7 @@ pub struct Forecast {
     /// The budgets at which coefficients have the standard errors asked for.
     pub wants: Vec<Want>,
     /// What stated effects would look like.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<StatedEffect>,
     /// The first outlook at other budgets.
     pub budgets: Vec<AtBudget>,
     /// The same over a wider range, for the picture; empty when there is none.
@@ -218,12 +219,12 @@ pub struct Classical {
 
 /// What to expect of one coefficient, in its own units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Foreseen {
+pub struct ForeseenCoefficient {
     /// Its name.
     pub name: String,
     /// Whether the budget can identify it.
     pub identified: bool,
-    /// Its standard error; none where it is not identified.
+    /// Its standard error; `None` if it is not identified.
     pub std_error: Option<f64>,
     /// The length of its interval.
     pub length: Option<f64>,
@@ -253,12 +254,12 @@ pub struct Want {
 
 /// What an effect of a stated size would look like at the budget asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Effect {
+pub struct StatedEffect {
     /// The coefficient.
     pub name: String,
     /// Its stated size.
     pub size: f64,
-    /// The probability that the estimate has the right sign; none where there is no estimate.
+    /// The probability that the estimate has the right sign; `None` if there is no estimate.
     pub right_sign: Option<f64>,
     /// The probability that the interval leaves zero out.
     pub significant: Option<f64>,
@@ -283,7 +284,7 @@ pub struct AtBudget {
     pub times_classical: f64,
     /// How many coefficients the budget cannot resolve.
     pub left_out: usize,
-    /// The standard error of each coefficient there, in its own units; none where it is not
+    /// The standard error of each coefficient there, in its own units; `None` if it is not
     /// identified.
     pub std_errors: Vec<Option<f64>>,
 }
@@ -402,7 +403,7 @@ impl View<'_> {
     /// Least squares has `sigma^2 / n c' M^-1 c` for a contrast `c`, `M` the second moments of what
     /// is in the model; the private fit as many times that as on white rows, which is what
     /// whitening makes of any.
-    fn coefficients(&self, planned: &Planned) -> Vec<Foreseen> {
+    fn coefficients(&self, planned: &Planned) -> Vec<ForeseenCoefficient> {
         let Some(moments) = &self.assumed.moments else { return Vec::new() };
         let errors = &planned.descent.errors;
         let times = errors.std_error() / errors.classical_error;
@@ -415,7 +416,7 @@ impl View<'_> {
             let classical_error = self.classical_error(&contrast, inverse, places);
             let std_error = identified.then_some(times * classical_error);
             let length = std_error.map(|error| 2.0 * normal_quantile(self.asked.level) * error * errors.widening);
-            Foreseen { name: name.clone(), identified, std_error, length, classical_error }
+            ForeseenCoefficient { name: name.clone(), identified, std_error, length, classical_error }
         };
         let of_interest = |index: &usize| planned.of_interest.as_ref().is_none_or(|some| some.contains(index));
         let all = self.design.names().iter().zip(self.design.contrasts()).enumerate();
@@ -427,14 +428,14 @@ impl View<'_> {
         self.assumed.error_sd * (quadratic(inverse, &weights) / self.asked.rows as f64).sqrt()
     }
 
-    fn effect(&self, stated: &Stated, coefficients: &[Foreseen]) -> Effect {
+    fn effect(&self, stated: &Stated, coefficients: &[ForeseenCoefficient]) -> StatedEffect {
         let found = coefficients.iter().find(|one| one.name == stated.name).expect("checked");
         let z = normal_quantile(self.asked.level);
         let significant = |error: f64| {
             let ratio = stated.value.abs() / error;
             normal_cdf(ratio - z) + normal_cdf(-ratio - z)
         };
-        Effect {
+        StatedEffect {
             name: stated.name.clone(),
             size: stated.value,
             right_sign: found.std_error.map(|error| normal_cdf(stated.value.abs() / error)),

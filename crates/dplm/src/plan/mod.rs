@@ -8,7 +8,7 @@
 //! | file | one idea |
 //! |---|---|
 //! | `noise.rs` | how much noise a budget buys |
-//! | `strength.rs` | whether rows and budget are enough for so many columns |
+//! | `strength.rs` | whether rows and budget are enough for the number of columns |
 //! | `counts.rs` | how precise noisy counts are, and so how many rows a threshold may leave above it |
 //! | `steps.rs` | how many steps forget a start |
 //! | `shares.rs` | what the paper's method spends beside its descent |
@@ -40,8 +40,8 @@ mod forecast;
 pub use assume::{AssumeError, Assumed, Assumption};
 pub use choices::Choices;
 pub use forecast::{
-    AtBudget, Classical, Effect, Forecast, ForecastError, Foreseen, OtherWay, Outlook, Plans, Question, Share, Stated,
-    Want,
+    AtBudget, Classical, Forecast, ForecastError, ForeseenCoefficient, OtherWay, Outlook, Plans, Question, Share,
+    Stated, StatedEffect, Want,
 };
 pub(crate) use planned::USABLE;
 pub use planned::{Foretold, Planned, PlannedRelease, Way};

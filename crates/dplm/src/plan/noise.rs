@@ -40,7 +40,7 @@ pub(crate) fn reach_sq(neighbours: Neighbours) -> f64 {
     }
 }
 
-/// Noise on each of so many counts that share a budget equally: a row moves a count by 1.
+/// Noise on each of `counts` counts that share a budget equally: a row moves a count by 1.
 pub(crate) fn count_noise_sd(counts: u32, rho: f64) -> f64 {
     (f64::from(counts) / (2.0 * rho)).sqrt()
 }

@@ -38,7 +38,7 @@ impl Planned {
     }
 }
 
-/// What the first release of a fit is called where the budget is told.
+/// The name of the first release of a fit in reports of the budget.
 pub(crate) const USABLE: &str = "number of usable rows";
 
 /// How coefficients of interest are had.

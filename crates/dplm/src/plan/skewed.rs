@@ -1,11 +1,11 @@
-//! What clipping does to errors that follow a lognormal law, as incomes about do: the law that a
-//! fit must withstand to be called least squares.
+//! What clipping does to lognormal errors, which incomes about are: the distribution that a fit
+//! must withstand to be called least squares.
 
 use crate::theory::student::{normal_cdf, normal_quantile};
 
 /// What clipping takes from the mean of such errors where a share `tail` of them is above the clip,
-/// in their standard deviations. For a standard normal `Z` it is `E (exp Z - exp z)+` with `z` the
-/// clip.
+/// in their standard deviations. For a standard Gaussian `Z` it is `E (exp Z - exp z)+` with `z`
+/// the clip.
 pub(crate) fn excess(tail: f64) -> f64 {
     let clip = -normal_quantile(tail.clamp(1e-12, 0.999));
     let excess = mean() * normal_cdf(1.0 - clip) - clip.exp() * tail;
@@ -13,7 +13,7 @@ pub(crate) fn excess(tail: f64) -> f64 {
 }
 
 /// The share of such errors above a clip `factor` times as wide as one that a share `tail` exceeds;
-/// none where that clip is below their mean.
+/// `None` if that clip is below their mean.
 pub(crate) fn tail_beyond(tail: f64, factor: f64) -> Option<f64> {
     let clip = (-normal_quantile(tail.clamp(1e-12, 0.999))).exp() - mean();
     (clip > 0.0).then(|| normal_cdf(-(mean() + factor * clip).ln()))

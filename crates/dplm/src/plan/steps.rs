@@ -1,6 +1,6 @@
 //! How many steps forget a start.
 
-use crate::theory::coverage::{CoverageConstants, coverage_steps_with};
+use crate::theory::coverage::{CoverageConstants, coverage_steps};
 
 /// The share of coverage that the paper's intervals may lose to a start that is not forgotten.
 const LOST_COVERAGE: f64 = 0.05;
@@ -9,11 +9,10 @@ const LOST_COVERAGE: f64 = 0.05;
 /// unit variance: a step leaves `1 - step_size` of the distance to the optimum.
 ///
 /// # Paper
-/// Theorem "Coverage"; [`coverage_steps_with`] has the constants of its proof.
+/// Theorem "Coverage"; [`coverage_steps`] has the constants of its proof.
 pub(crate) fn steps_between(error_sd: f64, batches: u32, features: usize, step_size: f64, noise_sd: f64) -> u32 {
     let constants = CoverageConstants { contraction: (1.0 - step_size).max(0.1), ..CoverageConstants::default() };
-    let steps =
-        coverage_steps_with(&constants, batches as usize, features, error_sd, step_size, noise_sd, LOST_COVERAGE);
+    let steps = coverage_steps(&constants, batches as usize, features, error_sd, step_size, noise_sd, LOST_COVERAGE);
     steps.map_or(1, |steps| steps.max(1) as u32)
 }
 

@@ -1,4 +1,4 @@
-//! Whether rows and budget are enough for so many columns.
+//! Whether rows and budget are enough for the number of columns.
 
 use crate::{privacy::Rho, warning::Enough};
 

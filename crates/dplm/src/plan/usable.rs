@@ -23,11 +23,11 @@ const PARTS: u64 = 200;
 const FEWEST_PARTS: u64 = 60;
 /// The most that is paid, in hundredths of the budget.
 const MOST_PERCENT: u32 = 2;
-/// Where less than one part in so many can be used, there is nothing to fit.
+/// If fewer than one unit in this number can be used, there is nothing to fit.
 const FEW: f64 = 10.0;
 
-/// What is paid for a query on so many units that one of them moves by `moved_sq`, squared; none
-/// where that would not decide anything.
+/// What is paid for a query on `units` units that one unit moves by at most the square root of
+/// `moved_sq`; `None` if the answer would not decide anything.
 pub(crate) fn price(units: u64, moved_sq: u32, rho: Rho) -> Option<Rho> {
     let scale = u128::from(PARTS).pow(2) * u128::from(Rho::UNITS) * u128::from(moved_sq) / 2;
     let wanted = two_digits(scale.div_ceil(u128::from(units.max(1)).pow(2))).max(Rho::SMALLEST.units().into());
@@ -38,13 +38,13 @@ pub(crate) fn price(units: u64, moved_sq: u32, rho: Rho) -> Option<Rho> {
     (noise_sd * FEWEST_PARTS as f64 <= units as f64).then_some(rho)
 }
 
-/// Rounded up, so that a reader is told a short number.
+/// Rounded up to two digits, so that readers see a short number.
 fn two_digits(units: u128) -> u128 {
     let tens = 10u128.pow(units.checked_ilog10().unwrap_or(0).saturating_sub(1));
     units.div_ceil(tens) * tens
 }
 
-/// A released number of units, or of cells, of so many that there are.
+/// How many units, or cells, can be used, as released, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Usable {
     /// The number as it was released, which may be below 0.
@@ -61,7 +61,7 @@ impl Usable {
         self.count + CLEAR_OF_NOISE * self.sd < self.of as f64 / FEW
     }
 
-    /// Whether it cannot be told from none.
+    /// Whether it cannot be distinguished from zero.
     pub fn is_nothing(self) -> bool {
         self.count <= CLEAR_OF_NOISE * self.sd
     }

@@ -21,8 +21,8 @@ impl Weighing {
     /// Rows that count alike.
     pub const NONE: Weighing = Weighing { parts: Vec::new(), unlike: 1.0 };
 
-    /// The law of these weights, not all of them zero, and the factor by which it makes errors
-    /// larger.
+    /// The distribution of these weights, not all of them zero, and the factor by which it makes
+    /// errors larger.
     pub fn of(mut weights: Vec<f64>) -> (Weighing, f64) {
         weights.sort_by(f64::total_cmp);
         let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;

@@ -13,8 +13,9 @@
 //! one step is `sqrt T` times that of all) see more residual and so less curvature, and uncertainty
 //! about the released curvature widens intervals.
 //!
-//! Against simulation the figures are within a few per cent where `n sqrt(rho) / p^1.5` is above 10. Below, intervals come
-//! out longer than said here by up to a third, since the released curvature is then mostly noise.
+//! Compared with simulations, the figures are within a few per cent where `n sqrt(rho) / p^1.5` is
+//! above 10. Below, intervals come out longer than said here by up to a third, since the released
+//! curvature is then mostly noise.
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
@@ -29,7 +30,7 @@ use crate::{
 /// The squared norm to which rows are shrunk before the curvature is released:
 /// `max(2p, p + 4 sqrt(2p))`.
 ///
-/// For standardised features `||x||^2` has mean `p` and, if they are normal, standard deviation
+/// For standardised features `||x||^2` has mean `p` and, if they are Gaussian, standard deviation
 /// `sqrt(2p)`.
 pub fn row_bound_sq(features: usize) -> f64 {
     let p = features as f64;
@@ -47,7 +48,7 @@ pub struct Setting {
     pub rho: f64,
     /// Which data sets must be hard to tell apart.
     pub neighbours: Neighbours,
-    /// Clip level, in standardised units.
+    /// Clip threshold, in standardised units.
     pub gamma: f64,
     /// Steps `T`.
     pub steps: u32,
@@ -89,20 +90,9 @@ impl Expected {
         normal_quantile(level) * self.std_error() * self.widening
     }
 
-    /// Half the length of an interval for the data set itself.
-    pub fn empirical_half_length(&self, level: f64) -> f64 {
-        normal_quantile(level) * self.privacy_error * self.widening
-    }
-
     /// Half the length of the classical interval without privacy, `z sigma / sqrt(n)`.
     pub fn classical_half_length(&self, level: f64) -> f64 {
         normal_quantile(level) * self.classical_error
-    }
-
-    /// `(classical error / sampling error)^2`: what clipping leaves of the information of normal
-    /// errors.
-    pub fn efficiency(&self) -> f64 {
-        (self.classical_error / self.sampling_error).powi(2)
     }
 }
 
@@ -209,8 +199,8 @@ impl Setting {
         (1.0 + 3.0 * uncertain).sqrt()
     }
 
-    /// The clip level and the number of steps with the least standard error, `gamma` between 1 and
-    /// 8 `sqrt(p)` error sds.
+    /// The clip threshold and the number of steps with the smallest standard error, `gamma` between
+    /// 1 and 8 `sqrt(p)` error sds.
     ///
     /// Less clipping means more noise; more, less curvature. More steps forget the start; fewer
     /// wander less. Below `sqrt(p)` error sds normal errors would still gain a little, others would
@@ -232,26 +222,10 @@ impl Setting {
         }
         Ok(best.expect("the grid is not empty").1)
     }
-
-    /// The budget at which the privacy error is `share` of the sampling error; everything else as
-    /// in the setting.
-    ///
-    /// # Errors
-    /// As [`Setting::expected`], or when `share` is not positive.
-    pub fn rho_for_privacy_share(&self, share: f64) -> Result<f64, IntervalError> {
-        check_positive("the share of the sampling error", share)?;
-        let (mut low, mut high) = (1e-12f64, 1e6f64);
-        for _ in 0..100 {
-            let middle = (low * high).sqrt();
-            let expected = Setting { rho: middle, ..*self }.expected()?;
-            if expected.privacy_error > share * expected.sampling_error { low = middle } else { high = middle }
-        }
-        Ok(high)
-    }
 }
 
-/// The variance of normal residuals whose mean square is `mean_sq` once those of white rows are
-/// clipped; none where clipping leaves too little of them to tell.
+/// The variance of Gaussian residuals whose mean square is `mean_sq` once those of white rows are
+/// clipped; `None` if clipping leaves too little of them to tell.
 pub(crate) fn unclipped_variance(features: usize, clip: f64, mean_sq: f64) -> Option<f64> {
     let norms = Norms::of(features);
     let standard = Normal::standard();
@@ -288,7 +262,7 @@ pub(crate) fn clip_for_tail(features: usize, residual_sd: f64, tail: f64) -> f64
 const NODES: i32 = 80;
 
 /// How long the gradients of white rows of `p` coordinates are, over their residuals: norms of
-/// standard normal vectors, times what weights do.
+/// standard Gaussian vectors, times what weights do.
 pub(crate) struct Norms {
     nodes: Vec<Node>,
     features: f64,
@@ -310,7 +284,7 @@ impl Norms {
     }
 
     /// Equally spaced nodes over eight standard deviations; the trapezoid rule is exact enough for
-    /// a smooth law on a line.
+    /// a smooth distribution on a line.
     pub fn weighted(features: usize, weighing: &Weighing) -> Self {
         let p = features as f64;
         let centre = p.sqrt();
@@ -383,7 +357,7 @@ mod tests {
         }
     }
 
-    /// With a clip level no row reaches: `lambda / sqrt T` and `sigma / sqrt n`.
+    /// With a clip threshold that no row reaches: `lambda / sqrt T` and `sigma / sqrt n`.
     #[test]
     fn without_clipping_the_formulas_are_the_textbook_ones() {
         let wide = Setting { shares: Shares::NONE, ..setting(10_000, 10, 50.0) };
@@ -399,8 +373,10 @@ mod tests {
     /// `2/pi E[|x|]^2 = (2/pi)^2`.
     #[test]
     fn efficiency_falls_from_one_to_that_of_absolute_deviations() {
-        let efficiency =
-            |clip| Setting { steps: 20, rho: 1e6, ..setting(1000, 1, clip) }.expected().unwrap().efficiency();
+        let efficiency = |clip| {
+            let expected = Setting { steps: 20, rho: 1e6, ..setting(1000, 1, clip) }.expected().unwrap();
+            (expected.classical_error / expected.sampling_error).powi(2)
+        };
         assert!((efficiency(20.0) - 1.0).abs() < 1e-3);
         assert!((efficiency(0.002) - (2.0 / std::f64::consts::PI).powi(2)).abs() < 0.01);
         assert!(efficiency(1.0) > efficiency(0.5));
@@ -414,16 +390,6 @@ mod tests {
             let error = |s: Setting| s.expected().unwrap().std_error();
             assert!(best.gamma < given.gamma && error(best) <= error(given));
             assert!(error(best) <= error(Setting { gamma: 2.0 * best.gamma, ..best }));
-        }
-    }
-
-    #[test]
-    fn the_budget_found_gives_the_share_asked_for() {
-        for share in [0.2, 1.0] {
-            let given = setting(10_000, 10, 2.0);
-            let rho = given.rho_for_privacy_share(share).unwrap();
-            let expected = Setting { rho, ..given }.expected().unwrap();
-            assert!((expected.privacy_error / expected.sampling_error / share - 1.0).abs() < 1e-6);
         }
     }
 

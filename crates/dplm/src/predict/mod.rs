@@ -262,6 +262,25 @@ impl Fit {
         Ok(found)
     }
 
+    /// What multiplies the coefficients in each row of a table, and what is added to their sum;
+    /// `None` for a row with a missing cell. Programs that compute effects ask for it: a mean at
+    /// other coefficients follows from it.
+    ///
+    /// # Errors
+    /// As [`predict`](Self::predict).
+    pub fn design_rows(
+        &self,
+        source: &Source,
+        options: &ReadOptions<'_>,
+    ) -> Result<Vec<Option<(Vec<f64>, f64)>>, Error> {
+        self.check_predicts()?;
+        let mut found = Vec::new();
+        self.for_each_block(source, options, &mut |rows| {
+            found.extend(rows.into_iter().map(|row| row.map(|row| (row.values, row.offset))));
+        })?;
+        Ok(found)
+    }
+
     /// Refuses predictions of what is not known.
     fn check_predicts(&self) -> Result<(), PredictionError> {
         if let Some(focus) = &self.focus {

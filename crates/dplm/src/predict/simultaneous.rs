@@ -37,7 +37,7 @@ struct Law {
 }
 
 impl Law {
-    /// The law of the interval whose variance is known least precisely.
+    /// The distribution of the interval whose variance is known least precisely.
     fn of(intervals: &[Interval]) -> Law {
         let freedoms = intervals.iter().filter(|one| one.identified).map(Interval::freedom);
         Law { df: intervals.iter().find_map(|one| one.df), freedom: freedoms.fold(f64::INFINITY, f64::min) }

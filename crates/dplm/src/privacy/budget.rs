@@ -17,7 +17,7 @@ use super::{
 pub struct Budget {
     total: Rho,
     left: Rho,
-    /// How much is out in budgets of their own.
+    /// How much is cut off as budgets of their own.
     lent: Rho,
     /// What each share was cut for, and what was drawn for it.
     cut: Vec<(Release, Drawn)>,
@@ -35,8 +35,8 @@ pub struct Release {
     /// How it was made private.
     #[serde(default)]
     pub mechanism: Mechanism,
-    /// The Gaussian noise that was drawn; nothing before a release is made, and where one stands
-    /// for several of different tables.
+    /// The Gaussian noise that was drawn; `None` before the release is made, and if the entry
+    /// stands for releases of several tables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise: Vec<Noise>,
 }

@@ -9,8 +9,9 @@
 //! | [`Conversion::Cks`] | any zCDP mechanism | 0.7717 |
 //! | [`Conversion::Exact`] | Gaussian mechanisms, their compositions and post-processing | 0.7147 |
 //!
-//! [`Conversion::Tested`] is for mechanisms that are zCDP but for half of delta, with which a test
-//! fails to protect: it is the second at the other half, 0.7877 here.
+//! [`Conversion::Tested`] is for mechanisms whose test fails to protect with a probability of at
+//! most delta / 2, and that are zCDP otherwise: it is the second conversion at the other half of
+//! delta, 0.7877 here.
 //!
 //! # Guarantee
 //!
@@ -44,8 +45,8 @@ pub enum Conversion {
     /// post-processing of that.
     #[default]
     Exact,
-    /// Canonne, Kamath and Steinke at half of delta. For mechanisms that are zCDP but for the other
-    /// half, which is kept for a test that may fail to protect: a `d`-approximately `rho`-zCDP
+    /// Canonne, Kamath and Steinke at half of delta. The other half is kept for a test that may
+    /// fail to protect, in a mechanism that is zCDP otherwise: a `d`-approximately `rho`-zCDP
     /// mechanism is `(epsilon, d + delta)`-DP where `rho`-zCDP is `(epsilon, delta)`-DP (Bun and
     /// Steinke 2016).
     Tested,

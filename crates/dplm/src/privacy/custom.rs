@@ -6,11 +6,11 @@ use super::{Mechanism, PrivacyError, Released, Sealed, Spend, noise::RandomWords
 /// A mechanism of another crate.
 ///
 /// # Guarantee
-/// Whoever implements this is trusted as this module is: [`draw`](Self::draw) sees what was
-/// computed from rows. Beside the implementation stands the argument that for neighbouring data
-/// sets its output is private at the worth of its shares, all of them together, and that it keeps
-/// nothing else of what it sees. `crates/dplm/tests/door.rs` lists the files that may have one, and
-/// each draws from the exact samplers of [`noise`](super::noise).
+/// An implementation is trusted as this module is: [`draw`](Self::draw) sees what was computed from
+/// rows. Beside the implementation stands the argument that for neighbouring data sets its output
+/// is private at the worth of its shares, all of them together, and that it keeps nothing else of
+/// what it sees. `crates/dplm/tests/door.rs` lists the files that may have one, and each draws from
+/// the exact samplers of [`noise`](super::noise).
 pub trait CustomMechanism<T> {
     /// What is released.
     type Output;

@@ -21,7 +21,8 @@ pub struct Guarantee {
     pub delta: f64,
     /// The epsilon at `delta`.
     pub epsilon: Epsilon,
-    /// How often whoever knows all other rows guesses right, at most: see [`guess`].
+    /// The largest probability with which an attacker who knows all other rows guesses right: see
+    /// [`guess`].
     pub guess: f64,
     /// What the budget was spent on; adds up to exactly `rho`.
     pub releases: Vec<Release>,

@@ -1,9 +1,9 @@
-//! The only door from rows to the outside.
+//! The only way from rows to the outside.
 //!
 //! [`Rows`](crate::rows::Rows) answer a query with a [`Sensitive`]: integers, and a claim about how
 //! far one row can move them. [`release`] takes the query and a [`Spend`], adds exactly rounded
-//! Gaussian noise, and gives a [`Released`] value. Nothing else turns one into the other. What
-//! never passes the door is [`NotPrivate`] by type.
+//! Gaussian noise, and gives a [`Released`] value. Nothing else turns one into the other. What is
+//! computed from rows without passing `release` has the type [`NotPrivate`].
 //!
 //! A release with claim `sum_j w_j D_j^2 <= delta_sq` and budget `rho` gets noise of integer
 //! standard deviation `sigma_j >= sqrt(delta_sq / (2 w_j rho))`, so its privacy loss
@@ -11,11 +11,10 @@
 //! which is post-processing of a real Gaussian: the whole run is `sqrt(2 rho)`-GDP, and the exact
 //! (epsilon, delta) conversion holds.
 //!
-//! Other mechanisms stand in the crates of the methods that need them: a [`CustomMechanism`] is
-//! shown a [`Sealed`] answer by [`release_by`], and pays in rho, and where it tests in delta too. A
-//! run that uses one is not Gaussian, and its guarantee is converted by a bound that holds for any
-//! zCDP mechanism: a share of the budget is cut for one [`Mechanism`], and what it was is part of
-//! the result.
+//! Other mechanisms are in the crates of the methods that need them: a [`CustomMechanism`] is shown
+//! a [`Sealed`] answer by [`release_by`], and costs rho, and delta too if it tests. A run that uses
+//! one is not Gaussian, and its guarantee is converted by a bound that holds for any zCDP
+//! mechanism. A share of the budget is cut for one [`Mechanism`], which is recorded in the result.
 
 #![cfg_attr(
     not(test),
@@ -66,19 +65,19 @@ pub use unit::{Person, Unit};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivacyError {
-    /// There is no randomness.
+    /// The operating system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] noise::EntropyError),
-    /// An (epsilon, delta) pair that means nothing.
+    /// An (epsilon, delta) pair that is not a guarantee.
     #[error(transparent)]
     Convert(#[from] convert::ConvertError),
     /// The budget is not a positive finite number.
     #[error("the privacy budget rho must be a positive number, for instance 0.015")]
     RhoNotPositive,
-    /// The budget is beyond what means anything.
+    /// The budget is too large to mean anything.
     #[error("the privacy budget rho must be between {smallest} and {largest}", smallest = Rho::SMALLEST, largest = Rho::LARGEST)]
     RhoOutOfRange,
-    /// Less is left than was asked.
+    /// Less of the budget is left than was asked for.
     #[error("this needs rho = {asked} and only {left} is left of the budget")]
     Overdraft {
         /// What was asked.

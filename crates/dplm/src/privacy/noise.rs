@@ -16,17 +16,17 @@ use deviate::Deviate;
 /// With it, `sigma |Z| < 2^127` unless `|Z| >= 2^27`, so every draw fits an `i128`.
 pub const MAX_SIGMA: u128 = 1 << 100;
 
-/// Draws the integer nearest to `sigma Z`, with `Z` standard normal.
+/// Draws the integer nearest to `sigma Z`, for a standard Gaussian `Z`.
 ///
 /// `P(k) = Phi((k + 1/2) / sigma) - Phi((k - 1/2) / sigma)` for every integer `k`.
 ///
 /// # Guarantee
 ///
-/// Given uniform independent words from `rng`, the law is exactly this one: no floating point is
-/// used, and no probability is rounded. Added to an integer query it is post-processing of a real
-/// Gaussian mechanism; the proof is in the [module](self).
+/// Given uniform independent words from `rng`, the distribution is exactly this one: no floating
+/// point is used, and no probability is rounded. Added to an integer query it is post-processing of
+/// a real Gaussian mechanism; the proof is in the [module](self).
 ///
-/// The run time depends on the value drawn. Do not let anybody time a single draw.
+/// The run time depends on the value drawn. Do not let an attacker time a single draw.
 ///
 /// # Panics
 ///
@@ -53,7 +53,7 @@ pub fn rounded_gaussian<R: RandomWords>(sigma: u128, rng: &mut R) -> i128 {
     if top_bit(rng.next_word()) { -magnitude } else { magnitude }
 }
 
-/// The absolute value of a standard normal, as its integer part and its lazily known fraction
+/// The absolute value of a standard Gaussian, as its integer part and its lazily known fraction
 /// (steps 1 to 4).
 fn half_normal<R: RandomWords>(rng: &mut R) -> (u64, Deviate) {
     loop {

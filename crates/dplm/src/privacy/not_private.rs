@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A number computed from rows that was never released.
 ///
-/// It carries no noise and costs no budget, so nothing may be promised about it. It may be looked
-/// at by someone who may see the rows anyway; whoever takes it out says so with
+/// It carries no noise and costs no budget, so nothing may be promised about it. Only someone who
+/// may see the rows anyway may look at it; code that takes it out says so with
 /// [`into_inner`](Self::into_inner), a word one can search for.
 ///
 /// # Guarantee

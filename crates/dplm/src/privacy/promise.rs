@@ -10,7 +10,7 @@ use super::{Neighbours, Unit, convert::Conversion};
 
 crate::choice! {
     "provenance";
-    /// Where the noise of a result came from, and whether its rows are anybody's.
+    /// Where the noise of a result came from, and whether its rows are data of anybody.
     #[derive(Default)]
     pub enum Provenance {
         /// The operating system's random generator: the promise holds.
@@ -51,13 +51,13 @@ pub struct Promise {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unlike {
-    /// Noise that can be subtracted.
+    /// The noise can be subtracted, since it has a seed.
     #[error("a fit with a fixed seed is not private whatever it spends, so it is not recorded: leave the seed out")]
     Seed,
-    /// Rows that are nobody's.
+    /// The rows are simulated.
     #[error("simulated rows cost nothing, so no ledger pays for them: leave out the ledger")]
     Simulated,
-    /// Persons are counted, rows are promised.
+    /// The account protects rows, the fit persons.
     #[error(
         "it protects rows and this fit protects persons by '{column}', which promises nothing about rows at \
          the same price: a replaced row may carry another identifier, so that two persons change, and their number too"
@@ -66,7 +66,7 @@ pub enum Unlike {
         /// The column that identifies them.
         column: String,
     },
-    /// Rows are counted, persons are promised.
+    /// The account protects persons, the fit rows.
     #[error(
         "it protects persons by '{column}' and this fit protects single rows, which is less for a person \
          with several: fit with person '{column}'"
@@ -75,7 +75,7 @@ pub enum Unlike {
         /// The column that identifies them.
         column: String,
     },
-    /// Persons by another column are other persons.
+    /// The account's persons are identified by another column.
     #[error("it protects persons by '{account}' and this fit protects persons by '{fit}': fit with person '{account}'")]
     OtherPersons {
         /// The column of the account.
@@ -83,13 +83,13 @@ pub enum Unlike {
         /// That of the fit.
         fit: String,
     },
-    /// The weaker relation.
+    /// The fit promises a weaker relation between neighbours.
     #[error(
         "it promises replace-one neighbours and this fit zero-out, the weaker promise, which would cost four \
          times its rho there: fit with replace-one neighbours"
     )]
     ZeroOut,
-    /// Noise whose epsilon follows by a weaker conversion.
+    /// The fit's noise has a weaker conversion to epsilon.
     #[error(
         "it was opened for {account} mechanisms and this method uses {fit} ones, of which the same rho is a larger \
          epsilon: choose another method, such as auto, or open a data set for {fit} mechanisms"
@@ -100,7 +100,7 @@ pub enum Unlike {
         /// What the fit uses.
         fit: Mechanisms,
     },
-    /// The deltas of tests would be more than half of the account's.
+    /// The tests of the fits would take more than half of the account's delta.
     #[error(
         "the tests of this fit would spend more of delta than the account keeps for tests: choose a method without a test, such as auto"
     )]
@@ -151,7 +151,7 @@ impl Promise {
         Promise { unit, person: person.map(str::to_owned), ..Promise::default() }
     }
 
-    /// Whether anything is promised: noise nobody can subtract, on rows that are somebody's.
+    /// Whether anything is promised: the noise cannot be subtracted, and the rows are data.
     pub fn is_private(&self) -> bool {
         match self.provenance {
             Provenance::System => true,

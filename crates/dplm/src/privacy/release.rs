@@ -9,8 +9,7 @@ use super::{
     noise::{MAX_SIGMA, RandomWords, rounded_gaussian},
 };
 
-/// A value that may leave: anything may be done with it, and what is computed from it is released
-/// too.
+/// A released value: it may be used in any way, and what is computed from it is released too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Released<T>(T);
 
@@ -75,7 +74,7 @@ pub fn release<R: RandomWords>(query: Sensitive, spend: Spend, rng: &mut R) -> R
     Ok(Released(noisy))
 }
 
-/// Keeps what is public of the noise for those who check it.
+/// Records the public facts of the noise, so that readers can check it.
 fn write_down(query: &Sensitive, spend: &Spend, sigma: &[u128]) {
     let mut weights = query.weights.clone();
     weights.sort_unstable();

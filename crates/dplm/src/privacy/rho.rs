@@ -50,7 +50,7 @@ impl Rho {
         Ok(Rho(whole * Rho::UNITS + fraction))
     }
 
-    /// The budget of so many units of 10^-15; none outside [`Rho::SMALLEST`] to [`Rho::LARGEST`].
+    /// The budget of `units` times 10^-15; `None` outside [`Rho::SMALLEST`] to [`Rho::LARGEST`].
     pub fn from_units(units: u64) -> Option<Rho> {
         (Rho::SMALLEST..=Rho::LARGEST).contains(&Rho(units)).then_some(Rho(units))
     }

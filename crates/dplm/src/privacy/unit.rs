@@ -32,23 +32,23 @@ impl Unit {
 /// The privacy unit is a person: all rows with the same value in a column.
 ///
 /// # Guarantee
-/// A person's rows are the first so many in the order of the table. A row in which the identifier
-/// is missing is nobody's, and contributes nothing. Identifiers are compared and forgotten; none is
-/// kept, printed or written.
+/// Of each person's rows, the first `most_rows` in the order of the table count. A row without an
+/// identifier belongs to nobody and contributes nothing. Identifiers are compared and forgotten;
+/// none is kept, printed or written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     /// The column that identifies persons.
     pub column: String,
-    /// The most rows of a person that count, where something is said of it.
+    /// The most rows of a person that count; `None` for the default.
     pub rows: Option<u32>,
-    /// Whether each person counts once, their rows that have no missing cell sharing the weight;
-    /// else each row counts once.
+    /// Whether each person counts once, so that the person's rows without a missing cell share the
+    /// weight; otherwise each row counts once.
     #[serde(default)]
     pub counts_once: bool,
 }
 
 impl Person {
-    /// The most rows of a person that count when nothing is said.
+    /// The default for the most rows of a person that count.
     pub const ROWS: u32 = 1024;
 
     /// Persons by this column.
@@ -61,7 +61,7 @@ impl Person {
         self.rows.unwrap_or(Person::ROWS)
     }
 
-    /// Whether so many rows can be counted.
+    /// Whether the number of rows of a person is within its limits.
     pub(crate) fn is_sound(&self) -> bool {
         (1..=MOST_ROWS).contains(&self.most_rows())
     }

@@ -98,7 +98,7 @@ impl Signals {
 /// Does `work` on this many threads; on those that there are when nothing is said.
 ///
 /// # Errors
-/// When there are no such threads to be had; then nothing was done.
+/// When the threads cannot be started; then nothing was done.
 pub fn on_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, ThreadsError> {
     match threads {
         None => Ok(work()),

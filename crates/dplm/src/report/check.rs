@@ -42,7 +42,8 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Whether all that is made is found, but for keys that only a newer version knows.
+    /// Whether all that is made is also found; keys that are only found, as a newer version may
+    /// write them, are ignored.
     pub fn agree(&self, found: &Value, made: &Value) -> bool {
         match (found, made) {
             (Value::Object(found), Value::Object(made)) => self.objects_agree(found, made),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     EventEffects, Fit, PeriodEffect,
-    number::{p_value, short},
+    number::{p_value, short, significant},
     options::Purpose,
 };
 
@@ -19,8 +19,9 @@ pub(super) fn studies(fit: &Fit) -> Vec<EventEffects> {
 /// What the coefficients before the reference say of the treated and the others.
 pub(super) fn trend(event: &EventEffects) -> String {
     let study = &event.study;
-    let reference = format!("{} {}", study.period, study.levels[study.reference]);
-    match (&event.before, study.reference) {
+    let Some(place) = study.reference else { return trend_of_cohorts(event) };
+    let reference = format!("{} {}", study.period, study.levels[place]);
+    match (&event.before, place) {
         (_, 0) => format!(
             "No period of '{}' is before the reference, so that nothing tests for a trend before it.",
             study.period
@@ -38,12 +39,49 @@ pub(super) fn trend(event: &EventEffects) -> String {
     }
 }
 
+/// The same of averages over cohorts, and how to weigh these otherwise.
+fn trend_of_cohorts(event: &EventEffects) -> String {
+    let study = &event.study;
+    let before = event.before.map_or(String::new(), |joint| {
+        format!(
+            " That all averages before are 0: chi-square {} on {} degrees of freedom, p-value {}.",
+            short(joint.statistic),
+            joint.equations,
+            p_value(joint.p_value)
+        )
+    });
+    let share = |count: usize| short(1.0 / count as f64);
+    let weighed =
+        study.coefficients[study.before..].iter().find(|names| names.len() > 1).map_or(String::new(), |names| {
+            let sum: Vec<String> = names.iter().map(|name| format!("{} * {name}", share(names.len()))).collect();
+            format!(
+                " To count cohorts by their shares of persons, test the sum with these as weights, as in '{} = 0'.",
+                sum.join(" + ")
+            )
+        });
+    format!(
+        "Averages over the cohorts of '{}', each counted alike, by periods since theirs.{before}{weighed}",
+        study.of.as_deref().unwrap_or_default()
+    )
+}
+
+/// Averages over cohorts as lines of a table: the periods since, the estimate and the ends of the
+/// interval.
+pub(super) fn averages(event: &EventEffects) -> Vec<Vec<String>> {
+    let cells = |(level, one): (&String, &PeriodEffect)| {
+        let numbers = [one.estimate, one.interval.0, one.interval.1].map(significant);
+        std::iter::once(level.clone()).chain(numbers).collect()
+    };
+    let known = event.study.levels.iter().zip(&event.effects).filter_map(|(level, one)| Some((level, one.as_ref()?)));
+    known.map(cells).collect()
+}
+
 /// Where those who are treated are one group: what is taken for granted of them.
 pub(super) fn same_time(event: &EventEffects) -> Option<String> {
-    let of = event.study.of.as_ref().filter(|of| !of.contains("::"))?;
+    let of = event.study.of.as_ref().filter(|of| !of.contains("::") && !event.study.is_average())?;
     Some(format!(
         "All with '{of}' are taken to be treated at the same time. Where some were treated later, these coefficients mix effects of different \
-         lengths: list the cohorts instead, as in i({}, cohort{{never,2004,2006}}, ref = ...).",
+         lengths: list the cohorts instead, each by the period from which it is treated, as in i({}, cohort{{never,2004,2006}}, ref = ...).",
         event.study.period,
     ))
 }
@@ -52,7 +90,7 @@ pub(super) fn same_time(event: &EventEffects) -> Option<String> {
 #[derive(Serialize)]
 pub(super) struct Study<'a> {
     period: &'a str,
-    reference: &'a str,
+    reference: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<&'a str>,
     effects: Vec<Effect<'a>>,
@@ -62,6 +100,8 @@ pub(super) struct Study<'a> {
 #[derive(Serialize)]
 struct Effect<'a> {
     level: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<&'a [String]>,
     name: Option<&'a str>,
     estimate: Option<f64>,
     low: Option<f64>,
@@ -83,11 +123,9 @@ impl<'a> Study<'a> {
         let effects = study.levels.iter().zip(&study.coefficients).zip(&event.effects);
         Study {
             period: &study.period,
-            reference: &study.levels[study.reference],
+            reference: study.reference.map(|place| study.levels[place].as_str()),
             of: study.of.as_deref(),
-            effects: effects
-                .map(|((level, name), effect)| Effect::of(level, name.as_deref(), effect.as_ref()))
-                .collect(),
+            effects: effects.map(|((level, names), effect)| Effect::of(level, names, effect.as_ref())).collect(),
             before: event.before.map(|joint| Before {
                 statistic: joint.statistic,
                 df: joint.equations,
@@ -99,13 +137,14 @@ impl<'a> Study<'a> {
 
 impl<'a> Effect<'a> {
     /// The reference has no coefficient, and the effect 0 by definition.
-    fn of(level: &'a str, name: Option<&'a str>, effect: Option<&PeriodEffect>) -> Effect<'a> {
+    fn of(level: &'a str, names: &'a [String], effect: Option<&PeriodEffect>) -> Effect<'a> {
         // An end that is infinite is no end.
         let end = |of: fn(&PeriodEffect) -> f64| effect.map(of).filter(|end| end.is_finite());
         Effect {
             level,
-            name,
-            estimate: effect.map(|effect| effect.estimate).or(name.is_none().then_some(0.0)),
+            names: (names.len() > 1).then_some(names),
+            name: if let [one] = names { Some(one) } else { None },
+            estimate: effect.map(|effect| effect.estimate).or(names.is_empty().then_some(0.0)),
             low: end(|effect| effect.interval.0),
             high: end(|effect| effect.interval.1),
             low_together: end(|effect| effect.together.0),

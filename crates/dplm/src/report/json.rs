@@ -34,7 +34,7 @@ struct Facts<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<HashMap<&'a str, &'a str>>,
     guarantee: Guarantee<'a>,
-    /// Not told where a person may have several.
+    /// Left out where a person may have several.
     rows: Option<u64>,
     /// How many of the units contribute anything, where that was released.
     rows_used: Option<Bounded>,
@@ -66,7 +66,7 @@ struct Facts<'a> {
     ledger: Option<Ledger<'a>>,
 }
 
-/// What is told of a binary response alone.
+/// What is stated for a binary response only.
 #[derive(Serialize)]
 struct Binary<'a> {
     odds_ratios: Vec<OddsRatio>,
@@ -246,7 +246,7 @@ impl<'a> Controls<'a> {
     }
 }
 
-/// What goes before a guarantee that does not hold, or that nobody needs.
+/// What precedes a guarantee that does not hold, or that nobody needs.
 fn void(provenance: Provenance) -> &'static str {
     match provenance {
         Provenance::System => "",
@@ -319,7 +319,7 @@ struct GroupedDocument<'a> {
     promise: &'a Promise,
     formula: &'a str,
     guarantee: Guarantee<'a>,
-    /// Not told where a person may have several.
+    /// Left out where a person may have several.
     rows: Option<u64>,
     /// How many of the units contribute anything, where that was released.
     rows_used: Option<Bounded>,

@@ -1,5 +1,5 @@
-//! A [`Fit`](crate::Fit) as text, as JSON, as a page and in a file, and the kit that draws its
-//! pictures. Nothing here can see a row.
+//! A [`Fit`](crate::Fit) as text, as JSON, as a page and in a file, the page of a plan, and the kit
+//! that draws their pictures. Nothing here can see a row.
 
 pub mod svg;
 mod check;
@@ -11,6 +11,7 @@ mod html;
 mod json;
 mod file;
 mod over;
+mod plan;
 mod study;
 mod table;
 
@@ -19,6 +20,7 @@ pub use groups::grouped_summary;
 pub use html::{Cover, grouped_to_html, study_html, summary_html, to_html};
 pub use json::{facts_json, grouped_to_json, to_json};
 pub use over::over_svg;
+pub use plan::plan_page;
 pub use study::{study_json, study_summary};
 pub use table::{Table, TableError, TableForm, TableOptions};
 pub use text::{are_student, interval_cells, interval_heads, summary};

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 /// The fit, or the fits of groups, of such a document. `private: false` was said of seeds alone,
-/// and a mark of simulated rows. None where a part is missing. What was asked beside what a fit
-/// names itself was not kept, and stays unsaid.
+/// and a mark of simulated rows. `None` if a part is missing. Options that a fit does not name
+/// itself were not kept, and stay unsaid.
 pub(super) fn upgraded(old: &Value, is_pretended: bool) -> Option<Value> {
     let mut fit = old.as_object()?.clone();
     let is_private = match fit.remove("private") {

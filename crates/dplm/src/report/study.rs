@@ -45,7 +45,7 @@ fn rows_in_words(study: &StudyFit) -> String {
     format!("{} {}{weighted}{used}", grouped(*rows), study.guarantee.promise.unit.plural())
 }
 
-/// Why a coefficient is followed that nobody named; empty where it was named.
+/// Why a coefficient is followed that was not named; empty if it was named.
 pub(super) fn why_followed(interest: &Interest) -> String {
     match interest.stated {
         true => String::new(),

@@ -1,8 +1,8 @@
 //! The fit for people: a table that users of `lm` and statsmodels recognise.
 
-use super::event::{studies, trend};
+use super::event::{averages, studies, trend};
 use crate::{
-    Bounded, Coefficient, FirstStage, Fit, OddsRatio, Precision, Statement, Warning,
+    Bounded, Coefficient, EventEffects, FirstStage, Fit, OddsRatio, Piece, Precision, Statement, Warning,
     method::auto,
     number::{grouped, p_value, percent_up, rounded_up, short, significant},
     options::{Family, Purpose, Target},
@@ -11,7 +11,7 @@ use crate::{
     warning::{LeftOut, listed},
 };
 
-/// Sentences are broken at so many characters.
+/// The most characters in a line of a sentence.
 pub(super) const WIDTH: usize = 100;
 
 /// The summary of a fit.
@@ -104,6 +104,10 @@ fn table(fit: &Fit) -> String {
 
 /// Which intervals and p-values do not follow from estimates and standard errors, in words.
 pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
+    if fit.first_stage.is_some() {
+        // What the set of an instrument is, is said elsewhere.
+        return None;
+    }
     let is_asymmetric = |one: &&Coefficient| {
         one.estimate.zip(one.precision).is_some_and(|(estimate, found)| !found.is_symmetric(estimate, fit.level))
     };
@@ -117,8 +121,8 @@ pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
     })
 }
 
-/// Rows of cells in columns, the first aligned on the left and the others on the right, with so
-/// many spaces before and between.
+/// Rows of cells in columns, the first aligned on the left and the others on the right, with
+/// `spaces` spaces before and between.
 pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
     let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -243,26 +247,74 @@ pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'sta
 
 /// What the coefficients of event studies say of the time before.
 fn trends(fit: &Fit) -> String {
-    studies(fit).iter().map(|event| wrapped(&trend(event), WIDTH, "")).collect()
+    let [lower, upper] = [0.5 - fit.level / 2.0, 0.5 + fit.level / 2.0].map(|end| format!("{} %", percent(end)));
+    let of_study = |event: &EventEffects| {
+        let said = wrapped(&trend(event), WIDTH, "");
+        if !event.study.is_average() {
+            return said;
+        }
+        let heads = [&event.study.period, "Estimate", &lower, &upper].map(str::to_owned).to_vec();
+        said + &aligned(&std::iter::once(heads).chain(averages(event)).collect::<Vec<_>>(), 2)
+    };
+    studies(fit).iter().map(of_study).collect()
 }
 
 fn instrument(fit: &Fit) -> String {
     fit.first_stage.as_ref().map_or(String::new(), |stage| wrapped(&instrumented(stage, fit.level), WIDTH, ""))
 }
 
-/// What the instrument does to the regressor, and what that means for the interval.
+/// What the instruments do to the regressor, and what that means for the interval.
 pub(super) fn instrumented(stage: &FirstStage, level: f64) -> String {
-    let FirstStage { regressor, instrument, statistic, p_value: p, excluded } = stage;
-    let set = excluded.map_or(String::new(), |(from, to)| {
-        let (from, to) = (significant(from), significant(to));
-        format!(" At {} % all values are possible except those from {from} to {to}.", percent(level))
+    let FirstStage { regressor, instruments, statistic, df, p_value: p, .. } = stage;
+    let degrees = |df: usize| if df == 1 { "1 degree".to_owned() } else { format!("{df} degrees") };
+    let (does, whose) = match &instruments[..] {
+        [_] => ("does", "the instrument is, and is unbounded where it is too weak"),
+        _ => ("do", "the instruments are, and is unbounded where they are too weak"),
+    };
+    let agreement = stage.disagreement.map_or(String::new(), |found| {
+        format!(
+            " That the instruments agree: chi-square {} on {} of freedom, p-value {}.",
+            significant(found.statistic),
+            degrees(found.df),
+            p_value(found.p_value)
+        )
     });
     format!(
-        "First stage, that '{instrument}' does not move '{regressor}': chi-square {} on 1 degree of freedom, p-value {}. The interval is the \
-         Anderson-Rubin set, which covers however weak the instrument is, and is unbounded where it is too weak.{set}",
+        "First stage, that {} {does} not move '{regressor}': chi-square {} on {} of freedom, p-value {}.{agreement} The interval is the \
+         Anderson-Rubin set, which covers however weak {whose}.{}",
+        listed(instruments),
         significant(*statistic),
+        degrees(*df),
         p_value(*p),
+        set_in_words(&stage.set, level),
     )
+}
+
+/// The values that an Anderson-Rubin set holds, where they are not all those between two ends.
+fn set_in_words(set: &[Piece], level: f64) -> String {
+    let (level, end) = (percent(level), |end: Option<f64>| end.map_or(String::new(), significant));
+    match set {
+        [] => format!(
+            " At {level} % the set is empty: no value agrees with all instruments, so that one of them has another way to the response, \
+             or effects differ and the instruments move different units."
+        ),
+        [Piece { low: None, high: None }] => format!(" At {level} % all values are possible."),
+        [Piece { low: None, high }, Piece { low, high: None }] => {
+            format!(" At {level} % all values are possible except those from {} to {}.", end(*high), end(*low))
+        }
+        [_] => String::new(),
+        pieces => {
+            let piece = |one: &Piece| match (one.low, one.high) {
+                (None, high) => format!("up to {}", end(high)),
+                (low, None) => format!("from {} on", end(low)),
+                (low, high) => format!("from {} to {}", end(low), end(high)),
+            };
+            format!(
+                " At {level} % these values are possible: {}.",
+                pieces.iter().map(piece).collect::<Vec<_>>().join("; ")
+            )
+        }
+    }
 }
 
 /// What the coefficients of a logit come to: odds ratios, and effects on the probability.
@@ -338,6 +390,7 @@ pub(super) fn why_no_quality(fit: &Fit) -> Option<&'static str> {
         _ if !has_intercept() => "as there is no intercept, whose gradients are the residuals",
         Target::Robust => "as the robust target says nothing of residuals beyond the clip",
         Target::Sample => "as the target sample releases no spread of the errors",
+        _ if fit.method.row_length.is_some() => "as long rows count for less in this fit, and in its residuals",
         Target::Population | Target::Person if is_bent() => {
             "as clipping moves this fit from least squares, so that residuals beyond the clip would mislead"
         }
@@ -372,6 +425,9 @@ fn chosen_target(fit: &Fit) -> String {
     let is_chosen = fit.request.target.is_none() && has_choice && !fit.part_of_study;
     let why = match fit.target {
         _ if !is_chosen => return String::new(),
+        Target::Robust if fit.method.row_length.is_some() => {
+            "since some rows are so long that no clip would make it least squares"
+        }
         Target::Robust => "since least squares would cost much precision here, or clipping could bend it",
         _ => "since least squares costs little precision here",
     };
@@ -395,7 +451,7 @@ pub(super) fn promise(guarantee: &Guarantee) -> String {
         Conversion::Exact => ("", ""),
         Conversion::Simple | Conversion::Cks => ("", ", by a conversion that holds for every zCDP mechanism,"),
         Conversion::Tested => (
-            " but for half of delta, with which a test may fail to protect",
+            ", except for half of delta, with which a test may fail to protect",
             ", by a conversion that holds for every such mechanism,",
         ),
     };
@@ -472,7 +528,7 @@ fn warnings(fit: &Fit) -> String {
     if lines.is_empty() { lines } else { format!("Notes\n{lines}") }
 }
 
-/// The warnings, but for what is said below the table already.
+/// The warnings, except those that the lines below the table state already.
 pub(super) fn notes(fit: &Fit) -> impl Iterator<Item = String> {
     let is_new = |warning: &&Warning| !matches!(warning, Warning::LeftOut { .. });
     fit.warnings.iter().filter(is_new).map(ToString::to_string)

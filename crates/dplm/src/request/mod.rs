@@ -18,7 +18,7 @@ use crate::{
     table::Dialect,
 };
 use value::Field;
-pub use value::{Bytes, Given, Kind, OptionError, Sizes, Value};
+pub use value::{Bytes, Given, OptionError, OptionKind, Sizes, Value};
 
 /// What is publicly known of an option.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct OptionSpec {
     /// Which it is.
     pub option: Opt,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// Its value where nothing is said.
     pub default: fn() -> Value,
     /// The word for its value in a help text.
@@ -104,7 +104,7 @@ pub enum Command {
     Record,
 }
 
-/// What an interface was told, before anything is understood.
+/// The options as an interface received them, before they are understood.
 pub type Said = BTreeMap<Opt, Value>;
 
 macro_rules! fields {

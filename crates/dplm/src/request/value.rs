@@ -44,7 +44,7 @@ impl From<u64> for Value {
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum OptionKind {
     /// True or false.
     Truth,
     /// A number.
@@ -67,22 +67,22 @@ pub enum Kind {
     Path,
 }
 
-impl Kind {
+impl OptionKind {
     /// What a value must be, in words.
     pub fn wanted(self) -> String {
         match self {
-            Kind::Truth => "true or false".to_owned(),
-            Kind::Number => "a number".to_owned(),
-            Kind::Whole | Kind::Bytes => "a whole number that is not negative".to_owned(),
-            Kind::Text => "a text".to_owned(),
-            Kind::Word(words) => {
+            OptionKind::Truth => "true or false".to_owned(),
+            OptionKind::Number => "a number".to_owned(),
+            OptionKind::Whole | OptionKind::Bytes => "a whole number that is not negative".to_owned(),
+            OptionKind::Text => "a text".to_owned(),
+            OptionKind::Word(words) => {
                 let words: Vec<&str> = words().iter().map(|(word, _)| *word).collect();
                 format!("one of {}", words.join(", "))
             }
-            Kind::Texts => "texts".to_owned(),
-            Kind::Sizes => "a whole number for each level, as north=1000,south=800".to_owned(),
-            Kind::Moments => "the path of a file, or means and covariances".to_owned(),
-            Kind::Path => "a path".to_owned(),
+            OptionKind::Texts => "texts".to_owned(),
+            OptionKind::Sizes => "a whole number for each level, as north=1000,south=800".to_owned(),
+            OptionKind::Moments => "the path of a file, or means and covariances".to_owned(),
+            OptionKind::Path => "a path".to_owned(),
         }
     }
 }
@@ -149,7 +149,7 @@ pub struct Bytes(pub u64);
 /// The type of a field of a request, and the values it takes.
 pub trait Field: Sized {
     /// What interfaces must give.
-    const KIND: Kind;
+    const KIND: OptionKind;
 
     /// What a value must be, in words.
     fn wanted() -> String {
@@ -166,7 +166,7 @@ pub trait Field: Sized {
 macro_rules! field {
     ($type:ty, $kind:ident, $value:ident) => {
         impl Field for $type {
-            const KIND: Kind = Kind::$kind;
+            const KIND: OptionKind = OptionKind::$kind;
 
             fn read(value: Value) -> Option<$type> {
                 match value {
@@ -191,7 +191,7 @@ field!(Vec<String>, Texts, Texts);
 field!(PathBuf, Path, Path);
 
 impl Field for f64 {
-    const KIND: Kind = Kind::Number;
+    const KIND: OptionKind = OptionKind::Number;
 
     fn read(value: Value) -> Option<f64> {
         match value {
@@ -207,7 +207,7 @@ impl Field for f64 {
 }
 
 impl Field for Bytes {
-    const KIND: Kind = Kind::Bytes;
+    const KIND: OptionKind = OptionKind::Bytes;
 
     fn read(value: Value) -> Option<Bytes> {
         u64::read(value).map(Bytes)
@@ -219,7 +219,7 @@ impl Field for Bytes {
 }
 
 impl Field for Sizes {
-    const KIND: Kind = Kind::Sizes;
+    const KIND: OptionKind = OptionKind::Sizes;
 
     fn read(value: Value) -> Option<Sizes> {
         match value {
@@ -234,7 +234,7 @@ impl Field for Sizes {
 }
 
 impl Field for Moments {
-    const KIND: Kind = Kind::Moments;
+    const KIND: OptionKind = OptionKind::Moments;
 
     fn read(value: Value) -> Option<Moments> {
         match value {
@@ -249,7 +249,7 @@ impl Field for Moments {
 }
 
 impl Field for Dialect {
-    const KIND: Kind = Kind::Text;
+    const KIND: OptionKind = OptionKind::Text;
 
     fn wanted() -> String {
         "comma, semicolon, tab or pipe, and decimal-comma, as in semicolon,decimal-comma".to_owned()
@@ -265,7 +265,7 @@ impl Field for Dialect {
 }
 
 impl<T: Choice> Field for T {
-    const KIND: Kind = Kind::Word(|| T::ALL.iter().map(|value| (value.word(), value.synonyms())).collect());
+    const KIND: OptionKind = OptionKind::Word(|| T::ALL.iter().map(|value| (value.word(), value.synonyms())).collect());
 
     fn read(value: Value) -> Option<T> {
         String::read(value)?.parse().ok()
@@ -277,7 +277,7 @@ impl<T: Choice> Field for T {
 }
 
 impl<T: Field> Field for Option<T> {
-    const KIND: Kind = T::KIND;
+    const KIND: OptionKind = T::KIND;
 
     fn wanted() -> String {
         T::wanted()
@@ -287,7 +287,7 @@ impl<T: Field> Field for Option<T> {
         match value {
             Value::Nothing => Some(None),
             // A text may be that word itself: the name of a column, or of a method.
-            Value::Text(word) if word == AUTO && !matches!(T::KIND, Kind::Text) => Some(None),
+            Value::Text(word) if word == AUTO && !matches!(T::KIND, OptionKind::Text) => Some(None),
             value => T::read(value).map(Some),
         }
     }

@@ -2,11 +2,10 @@
 //! place in the table.
 
 use super::{
-    Engine, MemoryRows, Rows,
+    Encoded, Rows,
     custom::{BatchMoments, CustomQuery, CustomRows},
-    held::{CHUNK_BLOCKS, Chunk, Chunks},
+    held::{CHUNK_BLOCKS, Chunk, Chunks, copy_row},
     query::Sum,
-    store::Store,
 };
 use crate::{
     Error,
@@ -14,13 +13,13 @@ use crate::{
     privacy::{Neighbours, Sealed, Sensitive},
 };
 
-impl<S: Store + 'static> CustomRows for Engine<S> {
+impl CustomRows for Encoded {
     fn sum(&self, query: &dyn CustomQuery, neighbours: Neighbours) -> Result<Sensitive, Error> {
         let shape = query.shape();
         shape.must_fit();
         let sum = self.sums(Sum::Custom(query))?;
-        // Each row's term was held against its shape, and a person has at most so many rows; a unit
-        // that is zeroed out has terms of nothing.
+        // Each row's term was held against its shape, and a person has at most `rows_in_unit` rows;
+        // the terms of a unit that is zeroed out are zero.
         let claim = shape.claimed(self.rows_in_unit().unwrap_or(1), self.sensitivity(neighbours));
         Ok(Sensitive::claim(sum, claim))
     }
@@ -52,7 +51,7 @@ impl BatchSums {
         BatchSums { sums: vec![vec![0; (features + 1) * (features + 2) / 2]; batches], next: 0 }
     }
 
-    /// Adds the first so many rows of a block, which follow those before.
+    /// Adds the first `rows` rows of a block, which follow those before.
     pub(super) fn add(&mut self, block: RowBlock<'_>, rows: usize) {
         let cells = block.cells();
         for lane in 0..rows {
@@ -83,7 +82,7 @@ impl BatchCells {
         BatchCells { features, cells: vec![Vec::new(); batches], counts: vec![0; batches], next: 0 }
     }
 
-    /// Adds the first so many rows of a block, which follow those before.
+    /// Adds the first `rows` rows of a block, which follow those before.
     pub(super) fn add(&mut self, block: RowBlock<'_>, rows: usize) {
         let length = RowBlock::len_for(self.features);
         for lane in 0..rows {
@@ -93,19 +92,19 @@ impl BatchCells {
                 cells.resize(cells.len() + length, 0.0);
             }
             let last = cells.len() - length;
-            let row = block.cells().iter().skip(lane).step_by(BLOCK_ROWS);
-            cells[last + to..].iter_mut().step_by(BLOCK_ROWS).zip(row).for_each(|(to, cell)| *to = *cell);
+            copy_row((block.cells(), lane), (&mut cells[last..], to));
             *count += 1;
             self.next = (self.next + 1) % self.cells.len();
         }
     }
 
     /// The batches, ready for questions.
-    pub(super) fn finish(self) -> Vec<MemoryRows> {
+    pub(super) fn finish(self) -> Vec<Encoded> {
         let (features, length) = (self.features, CHUNK_BLOCKS * RowBlock::len_for(self.features));
         let rows = |(cells, count): (Vec<f32>, usize)| {
             let chunk = |cells: &[f32]| Chunk { cells: cells.to_vec(), ..Chunk::default() };
-            Engine::new(Chunks { features, chunks: cells.chunks(length).map(chunk).collect() }, features, count as u64)
+            let chunks = Chunks { features, chunks: cells.chunks(length).map(chunk).collect() };
+            Encoded::new(Box::new(chunks), features, count as u64)
         };
         self.cells.into_iter().zip(self.counts).map(rows).collect()
     }

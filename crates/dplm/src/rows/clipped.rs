@@ -1,4 +1,4 @@
-//! Rows under a clip: what is asked of their gradients.
+//! Rows under a clip, and the queries on their gradients.
 
 use super::OuterSum;
 use crate::{
@@ -58,7 +58,7 @@ pub trait ClippedRows {
     /// When rows cannot be read.
     fn square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error>;
 
-    /// `sum_i v_i v_i'` for the vectors `outer` describes.
+    /// `sum_i v_i v_i'` for the vectors that `outer` describes.
     ///
     /// # Errors
     /// When rows cannot be read.

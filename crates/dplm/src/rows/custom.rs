@@ -68,7 +68,7 @@ pub trait CustomRows {
     /// When rows cannot be read.
     fn sum(&self, query: &dyn CustomQuery, neighbours: Neighbours) -> Result<Sensitive, Error>;
 
-    /// The second moments `[X y]' [X y]` of each of so many batches. Row `i` of the table is in
+    /// The second moments `[X y]' [X y]` of each of `batches` batches. Row `i` of the table is in
     /// batch `i mod batches`, whatever it holds.
     ///
     /// # Errors
@@ -79,8 +79,8 @@ pub trait CustomRows {
     /// row in the table.
     fn batch_moments(&self, batches: usize) -> Result<Sealed<BatchMoments>, Error>;
 
-    /// The rows of each of so many batches by themselves, in memory; they take as much again. Row
-    /// `i` of the table is in batch `i mod batches`, whatever it holds.
+    /// The rows of each of `batches` batches by themselves, in memory; they take as much memory
+    /// again. Row `i` of the table is in batch `i mod batches`, whatever it holds.
     ///
     /// # Guarantee
     /// Batches compose in parallel: where the releases of each spend at most `rho`, all of them
@@ -106,7 +106,7 @@ pub trait CustomRows {
 pub struct BatchMoments(pub Vec<Moments>);
 
 impl Shape {
-    /// How far a unit of so many rows may move the sum of its terms, squared.
+    /// The square of how far a unit of `rows_in_unit` rows may move the sum of its terms.
     ///
     /// The terms of a unit add up to one of the same shape, `rows_in_unit` times as large. Vectors
     /// without negative numbers are at most `sqrt(2)` times their norm apart, since
@@ -120,7 +120,7 @@ impl Shape {
         }
     }
 
-    /// Whether a term is of this shape, for a sum of so many numbers.
+    /// Whether a term is of this shape, for a sum of `len` numbers.
     pub(super) fn holds(self, term: &Term, len: usize) -> bool {
         let are_places = term.is_sorted_by(|one, next| one.0 < next.0) && term.last().is_none_or(|last| last.0 < len);
         let is_nonnegative = || term.iter().all(|(_, number)| *number >= 0);

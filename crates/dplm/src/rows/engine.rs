@@ -1,323 +1,115 @@
-//! The questions, answered from any store.
+//! The only entry for crates that keep rows themselves: a [`Store`] on a graphics card (`dplm-gpu`)
+//! or on other machines (`dplm-cluster`).
+//!
+//! A store is trusted with the rows, as the memory that would otherwise hold them is, and with its
+//! answers. No type can keep code that holds a cell from printing it; types ensure everything else:
+//!
+//! - A program that calls the library gets no number out of a store, of any crate: its answers are
+//!   [`Unclaimed`], which only the library opens, to claim their sensitivity or to mark them as not
+//!   private. [`Encoded`] shows no store.
+//! - A store claims nothing: it says neither how far a unit moves its sums nor whose rows a unit
+//!   has. The claims are those of `rows/encoded.rs`, the same for all stores.
+//! - Rows that were read are handed to the one [`Accelerator`] that the program has installed, when
+//!   a fit asks for it, and to nobody else: only the library makes a [`Shown`].
+//!
+//! What a store answers for is said at [`Store`]: the integers that [`Query::over`] gives. The
+//! library checks that they are as many as were asked for, and tests compare them, one by one and
+//! for both relations between neighbours, with those of rows in memory.
+//!
+//! `crates/dplm/tests/door.rs` names the files that use this entry.
 
-use std::cell::RefCell;
+use std::sync::OnceLock;
 
-use super::{
-    ClippedRows, CustomRows, Forecast, OuterSum, Rows, TailCounts,
+use super::Encoded;
+use crate::{Error, lattice::BLOCK_ROWS, options::Device};
+
+pub use super::{
+    file::allowed,
+    held::{CHUNK_BLOCKS, Chunk, Chunks, Held, Piece, copy_row, evenly, stride},
     person::Grouping,
-    query::{At, Query, Sum, Term},
-    screen::Screen,
-    store::Store,
-    through::{Measured, Measuring, Seen},
+    query::{At, Each, Query, Sum},
+    region::{Region, Sorted, Sorting},
+    store::{Costs, Place, Store, Unclaimed},
 };
-use crate::{
-    Error,
-    lattice::{
-        BLOCK_ROWS, Clip, ClippedOuter, Kernel, Ladder, Lattice, Link, Moments, Number, Outer, RowBlock, Theta,
-        Whitening, above,
-    },
-    privacy::{Neighbours, NotPrivate, Sensitive, Sensitivity},
-};
+pub use crate::lattice::{RowBlock, UnitGroup};
 
-/// Rows in a store of their own kind, ready for questions.
-pub struct Engine<S> {
-    pub(super) store: S,
-    features: usize,
-    /// How many units there are: rows, or persons with at most so many rows.
-    count: u64,
-    rows_in_unit: Option<u32>,
-    /// Where these are the units of one of several groups, how many there are said to be: that is
-    /// public, and how many there are is not.
-    said: Option<u64>,
-    /// Whether these rows are needed for one fit only.
-    given_up: bool,
-    kernel: Kernel,
-    clip: Option<Clip>,
-    /// What is known of the rows beyond their cells. Answers do not depend on it, only the time
-    /// they take.
-    screen: Option<Screen>,
+/// Why rows cannot be on a device, whichever it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The program cannot use one.
+    #[error("this program was built without the crate 'dplm-gpu': leave out the device, or build it with that crate")]
+    NotBuilt,
+    /// Persons with several rows are to be protected.
+    #[error("persons with several rows, and groups, are fitted on the processor only: leave out the device")]
+    Units,
 }
 
-impl<S: Store> Engine<S> {
-    pub(super) fn new(store: S, features: usize, count: u64) -> Engine<S> {
-        let kernel = Kernel::best();
-        Engine {
-            store,
-            features,
-            count,
-            rows_in_unit: None,
-            said: None,
-            given_up: false,
-            kernel,
-            clip: None,
-            screen: None,
+/// What can keep rows beside the memory of this machine, and sum over them.
+pub trait Accelerator {
+    /// Copies rows there.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    fn take(&self, rows: &Shown<'_>) -> Result<Box<dyn Store>, Error>;
+}
+
+/// Rows in the clear, for the accelerator that is to keep them.
+pub struct Shown<'a>(&'a Encoded);
+
+impl Shown<'_> {
+    /// How many coefficients a row has.
+    pub fn features(&self) -> usize {
+        self.0.features
+    }
+
+    /// How many blocks there are.
+    pub fn blocks(&self) -> u64 {
+        self.0.true_count().div_ceil(BLOCK_ROWS as u64)
+    }
+
+    /// Shows the cells of all blocks, in order, a few blocks at a time.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+        self.0.store.for_each_piece(&mut |cells| see(cells.open()))
+    }
+}
+
+impl Encoded {
+    /// The same rows on an accelerator, and no longer where they were; each stands for itself.
+    ///
+    /// # Errors
+    /// When they do not fit there, or are of persons or groups.
+    pub fn moved_to(self, accelerator: &dyn Accelerator) -> Result<Encoded, Error> {
+        if !self.is_whole() {
+            return Err(DeviceError::Units.into());
         }
+        let store = accelerator.take(&Shown(&self))?;
+        Ok(Encoded::new(store, self.features, self.true_count()))
     }
+}
 
-    /// The same rows by person, each with at most so many rows.
-    pub(super) fn by_person(self, grouping: &Grouping, most: u32) -> Result<Engine<S>, Error> {
-        let features = grouping.features(self.features);
-        let grouped = Engine::new(self.store.grouped(grouping)?, features, grouping.persons());
-        Ok(Engine { rows_in_unit: Some(most), said: self.said, kernel: self.kernel, ..grouped })
-    }
+/// Makes an accelerator ready.
+pub type Open = fn() -> Result<Box<dyn Accelerator>, Error>;
 
-    /// Says that the units are persons, each with at most so many rows, where a number is given.
-    pub(super) fn of_persons(self, rows_in_unit: Option<u32>) -> Engine<S> {
-        Engine { rows_in_unit, ..self }
-    }
+static ACCELERATOR: OnceLock<Open> = OnceLock::new();
 
-    /// Says that these are the units of one of several groups, about so many.
-    pub(super) fn say_of_group(&mut self, said: u64) {
-        self.said = Some(said);
-    }
+/// Has this program keep rows on an accelerator where a fit asks for one. The first that is
+/// installed stays.
+pub fn install(open: Open) {
+    ACCELERATOR.get_or_init(|| open);
+}
 
-    /// Says that these rows are needed for one fit only.
-    pub(super) fn give_up(&mut self) {
-        self.given_up = true;
-    }
-
-    /// The same units in a store of their own, which nobody else has, so that it is given up where
-    /// it is re-encoded at last.
-    fn of_store(&self, store: S, features: usize) -> Engine<S> {
-        let rows = Engine::new(store, features, self.count);
-        Engine { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, given_up: true, ..rows }
-    }
-
-    /// How many units there are, which is not public of a group.
-    pub(super) fn true_count(&self) -> u64 {
-        self.count
-    }
-
-    /// Stops a program that divides units by their place in the table, where they have none.
-    pub(super) fn must_be_whole(&self) {
-        assert!(self.rows_in_unit.is_none() && self.said.is_none(), "batches are of the rows of a whole table");
-    }
-
-    pub(super) fn sensitivity(&self, neighbours: Neighbours) -> Sensitivity {
-        match self.said {
-            None => Sensitivity::of_table(neighbours),
-            Some(_) => Sensitivity::of_group(neighbours),
+impl Device {
+    /// Makes the device ready, before anything is read; nothing is to be made ready of the
+    /// processor.
+    pub(crate) fn ready(self) -> Result<Option<Box<dyn Accelerator>>, Error> {
+        match (self, ACCELERATOR.get()) {
+            (Device::Cpu, _) => Ok(None),
+            (Device::Cuda, Some(open)) => open().map(Some),
+            (Device::Cuda, None) => Err(DeviceError::NotBuilt.into()),
         }
-    }
-
-    /// Uses these instructions instead of the fastest; answers are the same.
-    pub fn set_kernel(&mut self, kernel: Kernel) {
-        self.kernel = kernel;
-    }
-
-    /// How many rows were looked at for
-    /// [`ClippedRows::negative_gradient_sum`](super::ClippedRows::negative_gradient_sum) since it
-    /// was forecast, for measuring.
-    #[doc(hidden)]
-    pub fn visited(&self) -> NotPrivate<u64> {
-        NotPrivate::new(self.screen.as_ref().map_or(0, Screen::visited))
-    }
-
-    /// Shows every block, with how many of its rows are data. Groups of persons are shown whole,
-    /// with the rows of zeros that fill them up.
-    pub(super) fn for_each_block(&self, see: &mut dyn FnMut(RowBlock<'_>, usize)) -> Result<(), Error> {
-        let mut left = if self.rows_in_unit.is_some() { usize::MAX } else { self.count as usize };
-        self.store.for_each_piece(&mut |cells| {
-            for block in RowBlock::all(cells, self.features) {
-                let rows = left.min(BLOCK_ROWS);
-                see(block, rows);
-                left -= rows;
-            }
-        })
-    }
-
-    /// What is known of the rows, and where they are.
-    pub(super) fn screened(&mut self) -> (Option<&mut Screen>, &S) {
-        (self.screen.as_mut(), &self.store)
-    }
-
-    pub(super) fn sums(&self, sum: Sum<'_>) -> Result<Vec<i128>, Error> {
-        self.store.sums(&Query { sum, features: self.features, kernel: self.kernel })
-    }
-}
-
-impl<S: Store + 'static> Rows for Engine<S> {
-    fn count(&self) -> u64 {
-        self.said.unwrap_or(self.count)
-    }
-
-    fn rows_in_unit(&self) -> Option<u32> {
-        self.rows_in_unit
-    }
-
-    fn features(&self) -> usize {
-        self.features
-    }
-
-    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error> {
-        // Bounds and what is known by screening stay good for as long as the clip does.
-        if self.clip != Some(clip) {
-            self.store.set_clip(&clip, self.kernel)?;
-            self.clip = Some(clip);
-            self.screen = None;
-        }
-        let rows = self.rows_in_unit.map_or(self.count, |_| self.store.rows());
-        match (&mut self.screen, forecast) {
-            (_, None) => {}
-            (Some(screen), Some(forecast)) => screen.expect(forecast),
-            (screen, Some(forecast)) => {
-                *screen = Some(Screen::new((self.count, rows), self.kernel, clip, forecast));
-            }
-        }
-        Ok(Box::new(Clipped { rows: self, clip }))
-    }
-
-    fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let sum = Moments::from_upper(self.features, self.sums(Sum::Outer(outer))?);
-        Ok(OuterSum::new(sum, outer.largest_norm(), self.sensitivity(neighbours)))
-    }
-
-    fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error> {
-        let tally = self.sums(Sum::Tally(ladder))?;
-        Ok(TailCounts::new(above(&tally), self.sensitivity(neighbours)))
-    }
-
-    fn custom(&self) -> Result<&dyn CustomRows, Error> {
-        self.store.check_custom()?;
-        Ok(self)
-    }
-
-    fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
-        let moments = Moments::from_upper(self.features + 1, self.sums(Sum::Moments)?);
-        Ok(NotPrivate::new(moments))
-    }
-
-    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
-        Ok(Box::new(self.of_store(self.store.whitened(whitening)?, whitening.outputs())))
-    }
-
-    fn whitened_at_last(&mut self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error> {
-        match self.given_up.then(|| self.store.whitened_in_place(whitening)).flatten() {
-            Some(store) => Ok(Box::new(self.of_store(store, whitening.outputs()))),
-            None => self.whitened(whitening),
-        }
-    }
-
-    fn through<'a>(&'a self, whitening: &'a Whitening) -> Result<Box<dyn Seen + 'a>, Error> {
-        // What a person with several rows is depends on all of them together.
-        if self.rows_in_unit.is_some() || !self.store.is_here() {
-            return Ok(Box::new(self.whitened(whitening)?));
-        }
-        Ok(Box::new(SeenRows { rows: self, whitening, measured: RefCell::new(None) }))
-    }
-}
-
-/// Rows of an engine whose store has the bounds of this clip.
-struct Clipped<'a, S> {
-    rows: &'a mut Engine<S>,
-    clip: Clip,
-}
-
-impl<S: Store + 'static> Clipped<'_, S> {
-    fn terms(&self, term: Term, at: At<'_>) -> Result<Vec<i128>, Error> {
-        self.rows.sums(Sum::Terms(term, at, &self.clip))
-    }
-}
-
-impl<S: Store + 'static> ClippedRows for Clipped<'_, S> {
-    fn count(&self) -> u64 {
-        self.rows.count()
-    }
-
-    fn negative_gradient_sum(
-        &mut self,
-        theta: &Theta,
-        lattice: &Lattice,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        // Second moments say what unclipped residuals add up to where the mean is linear.
-        let sum = match (self.rows.screened(), lattice.link()) {
-            ((Some(screen), store), Link::Identity) => screen.negative_gradient_sum(store, theta, lattice)?,
-            _ => self.terms(Term::Gradient, (theta, lattice))?,
-        };
-        // Each row's term `X_i w`, `|w| <= B_i` (`family::weighted` of a binary response), has
-        // integer norm at most gamma (`Clip::bound`); so has a person's, the sum over their rows
-        // clipped as a whole (`UnitGradients::factors`), and a person's rows decide nobody else's
-        // term.
-        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_vector_sum(&self.clip.gamma_sq())))
-    }
-
-    fn bend_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
-        let sum = self.terms(Term::Bend, (theta, lattice))?;
-        // Each row's term is `X_i w`, `|w| <= B_i`, as above.
-        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_vector_sum(&self.clip.gamma_sq())))
-    }
-
-    fn number_sum(
-        &self,
-        number: Number,
-        theta: &Theta,
-        lattice: &Lattice,
-        neighbours: Neighbours,
-    ) -> Result<Sensitive, Error> {
-        let sum = self.terms(Term::Number(number), (theta, lattice))?;
-        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, a
-        // variance is at most a quarter, and an entropy at most one bit (`family::entropy`); the
-        // mean of such numbers over a person's rows, cut, is one too.
-        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&Number::UNIT.into())))
-    }
-
-    fn square_sum(&self, theta: &Theta, lattice: &Lattice, neighbours: Neighbours) -> Result<Sensitive, Error> {
-        let sum = self.terms(Term::Square, (theta, lattice))?;
-        // Each row's or person's term is the square of a norm of at most gamma, as above, shifted
-        // down: an integer from 0 to gamma^2 / 2^shift.
-        let most = self.clip.gamma_sq() >> self.clip.square_shift();
-        Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&most)))
-    }
-
-    fn outer_sum(&self, outer: &ClippedOuter<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let sum = self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?;
-        let sum = Moments::from_upper(self.rows.features(), sum);
-        Ok(OuterSum::new(sum, outer.largest_norm(&self.clip), self.rows.sensitivity(neighbours)))
-    }
-
-    fn clipped_count(&self, theta: &Theta, lattice: &Lattice) -> Result<NotPrivate<u64>, Error> {
-        let count = self.terms(Term::IsClipped, (theta, lattice))?;
-        Ok(NotPrivate::new(count[0].try_into().expect("no more than there are rows")))
-    }
-}
-
-/// Rows seen through a released matrix, which are not kept.
-struct SeenRows<'a, S> {
-    rows: &'a Engine<S>,
-    whitening: &'a Whitening,
-    /// What the first question found out for the second.
-    measured: RefCell<Option<Measured>>,
-}
-
-impl<S: Store> SeenRows<'_, S> {
-    fn query<'a>(&self, sum: Sum<'a>) -> Query<'a> {
-        Query { sum, features: self.whitening.outputs(), kernel: self.rows.kernel }
-    }
-}
-
-impl<S: Store> Seen for SeenRows<'_, S> {
-    fn longer_than(&self, radii: &[u64], neighbours: Neighbours) -> Result<TailCounts, Error> {
-        let (ladder, mut measured) = (Ladder::Norms { radii }, self.measured.borrow_mut());
-        let tally = match &*measured {
-            Some(_) => self.rows.store.sums_through(self.whitening, &self.query(Sum::Tally(&ladder)))?,
-            None => {
-                let measuring =
-                    Measuring { ladder: &ladder, features: self.whitening.outputs(), kernel: self.rows.kernel };
-                let found = self.rows.store.measured(self.whitening, &measuring)?;
-                measured.insert(found).tally.clone()
-            }
-        };
-        Ok(TailCounts::new(above(&tally), self.rows.sensitivity(neighbours)))
-    }
-
-    fn second_moments(&self, radius: u64, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let (outer, measured) = (Outer::Shrunk { radius }, self.measured.borrow());
-        let query = self.query(Sum::Outer(&outer));
-        let sum = match &*measured {
-            Some(measured) if measured.suffices(radius) => measured.second_moments(&query)?,
-            _ => Moments::from_upper(query.features, self.rows.store.sums_through(self.whitening, &query)?),
-        };
-        Ok(OuterSum::new(sum, outer.largest_norm(), self.rows.sensitivity(neighbours)))
     }
 }

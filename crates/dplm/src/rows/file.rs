@@ -15,12 +15,11 @@ use std::{fs::File, io};
 use rayon::prelude::*;
 
 use super::{
-    Engine,
     held::{Chunk, Chunks, Held, Piece, copy_row, evenly, reaches_of, stride},
     person::{Cut, Grouping},
     query::Query,
     region::{Sorted, Sorting},
-    store::Store,
+    store::{Place, Store, Unclaimed},
     through::{Measured, Measuring, Through},
 };
 use crate::{
@@ -30,12 +29,9 @@ use crate::{
     table::DataError,
 };
 
-/// Rows in a scratch file.
-pub type FileRows = Engine<Scratch>;
-
-/// About so many bytes are read at a time.
+/// About how many bytes are read at a time.
 const PIECE_BYTES: usize = 4 << 20;
-/// Undecided rows may take one part in so many, on two levels.
+/// Undecided rows may take one `SPARE_SHARE`th of the memory, on two levels.
 const SPARE_SHARE: u64 = 8;
 
 /// An unnamed file of blocks.
@@ -174,7 +170,7 @@ impl Held for Scratch {
     ) -> Result<Vec<T>, Error> {
         let add = |(mut buffer, sum): (Buffer, T), index: usize| {
             let depths = self.read_piece(index, &mut buffer)?;
-            let sum = add(sum, Piece { cells: &buffer.cells, bounds: &buffer.bounds, depths });
+            let sum = add(sum, Piece { cells: &buffer.cells, norms_sq: &[], bounds: &buffer.bounds, depths });
             Ok((buffer, sum))
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
@@ -189,19 +185,19 @@ impl Store for Scratch {
         Ok(())
     }
 
-    fn sums(&self, query: &Query<'_>) -> Result<Vec<i128>, Error> {
-        query.over(self)
+    fn sums(&self, query: &Query<'_>) -> Result<Unclaimed<Vec<i128>>, Error> {
+        query.over(self).map(Unclaimed::new)
     }
 
-    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Sorted, Error> {
-        sorting.over(self)
+    fn sorted(&self, sorting: &Sorting<'_>) -> Result<Unclaimed<Sorted>, Error> {
+        sorting.over(self).map(Unclaimed::new)
     }
 
-    fn for_each_piece(&self, see: &mut dyn FnMut(&[f32])) -> Result<(), Error> {
+    fn for_each_piece(&self, see: &mut dyn FnMut(Unclaimed<&[f32]>)) -> Result<(), Error> {
         let mut buffer = Buffer::default();
         for index in 0..self.pieces() {
             self.read_piece(index, &mut buffer)?;
-            see(&buffer.cells);
+            see(Unclaimed::new(&buffer.cells));
         }
         Ok(())
     }
@@ -210,7 +206,7 @@ impl Store for Scratch {
         (self.blocks * BLOCK_ROWS) as u64
     }
 
-    fn sample(&self, rows: usize) -> Result<Chunks, Error> {
+    fn sample(&self, rows: usize) -> Result<Unclaimed<Chunks>, Error> {
         let stride = stride(self.rows(), rows);
         let (mut of_rows, mut buffer) = (Chunk::default(), Buffer::default());
         // Groups come last.
@@ -231,11 +227,12 @@ impl Store for Scratch {
             }
             block += depth as usize;
         }
-        Ok(Chunks { features: self.features, chunks: vec![of_rows, Chunk::new(cells, depths, self.features)] })
+        let chunks = vec![of_rows, Chunk::new(cells, depths, self.features)];
+        Ok(Unclaimed::new(Chunks { features: self.features, chunks }))
     }
 
     /// Reads this file as often as the rows that half of the spare memory holds make up the whole.
-    fn grouped(&self, grouping: &Grouping) -> Result<Scratch, Error> {
+    fn grouped(&self, grouping: &Grouping) -> Result<Box<dyn Store>, Error> {
         let mut grouped = Scratch::create(grouping.features(self.features), self.spare * SPARE_SHARE)?;
         let cuts = grouping.cuts(self.blocks_per_piece());
         grouped.blocks = cuts.last().map_or(0, |cut| cut.blocks.end);
@@ -247,10 +244,10 @@ impl Store for Scratch {
             self.copy_to(&grouped, grouping, &Cut { blocks, groups })?;
         }
         grouped.depths = grouping.depths().to_vec();
-        Ok(Scratch { cuts, ..grouped })
+        Ok(Box::new(Scratch { cuts, ..grouped }))
     }
 
-    fn whitened(&self, whitening: &Whitening) -> Result<Scratch, Error> {
+    fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Store>, Error> {
         let mut whitened = Scratch::create(whitening.outputs(), self.spare * SPARE_SHARE)?;
         whitened.check_space((self.blocks * whitened.block_bytes()) as u64)?;
         whitened.blocks = self.blocks;
@@ -263,19 +260,19 @@ impl Store for Scratch {
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));
         pieces.try_fold(Buffer::default, write).try_for_each(|part: Result<_, Error>| part.map(drop))?;
-        Ok(whitened)
+        Ok(Box::new(whitened))
     }
 
-    fn is_here(&self) -> bool {
-        true
+    fn place(&self) -> Place {
+        Place::File
     }
 
-    fn sums_through(&self, whitening: &Whitening, query: &Query<'_>) -> Result<Vec<i128>, Error> {
-        query.over(&Through::new(self, whitening, self.features))
+    fn sums_through(&self, whitening: &Whitening, query: &Query<'_>) -> Result<Unclaimed<Vec<i128>>, Error> {
+        query.over(&Through::new(self, whitening, self.features)).map(Unclaimed::new)
     }
 
-    fn measured(&self, whitening: &Whitening, measuring: &Measuring<'_>) -> Result<Measured, Error> {
-        measuring.over(&Through::new(self, whitening, self.features))
+    fn measured(&self, whitening: &Whitening, measuring: &Measuring<'_>) -> Result<Unclaimed<Measured>, Error> {
+        measuring.over(&Through::new(self, whitening, self.features)).map(Unclaimed::new)
     }
 
     fn spare(&self) -> u64 {
@@ -285,6 +282,6 @@ impl Store for Scratch {
 
 /// The most bytes that rows and the work on them may take: three quarters of the machine's when
 /// nothing is said.
-pub(super) fn allowed(memory: Option<u64>) -> u64 {
+pub fn allowed(memory: Option<u64>) -> u64 {
     memory.unwrap_or_else(|| system::memory().map_or(u64::MAX, |bytes| bytes / 4 * 3))
 }

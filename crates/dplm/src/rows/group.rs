@@ -26,7 +26,7 @@ pub(crate) struct GroupBuilder<'a> {
 }
 
 impl<'a> GroupBuilder<'a> {
-    /// No rows yet, for so many groups of rows, or of persons. All groups together take at most
+    /// No rows yet, for `groups` groups of rows, or of persons. All groups together take at most
     /// `memory` bytes.
     pub(crate) fn new(design: &'a Design, memory: Option<u64>, groups: usize, of_persons: bool) -> GroupBuilder<'a> {
         let builders = (0..groups).map(|_| Builder::new(design, memory).one_of(groups)).collect();

@@ -1,15 +1,17 @@
 //! Encoded cells in memory, and how a pass goes over all of them.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Group, Kernel, RowBlock, reaches},
+    lattice::{BLOCK_ROWS, Kernel, Reencoded, RowBlock, UnitGroup, all_norms_sq, reaches},
 };
 
 /// Blocks per chunk: a chunk is the unit of work of a thread and of allocation, so that memory
 /// never doubles while it grows.
-pub(super) const CHUNK_BLOCKS: usize = 256;
+pub const CHUNK_BLOCKS: usize = 256;
 /// Rows per chunk.
 pub(super) const CHUNK_ROWS: usize = CHUNK_BLOCKS * BLOCK_ROWS;
 
@@ -17,35 +19,47 @@ pub(super) const CHUNK_ROWS: usize = CHUNK_BLOCKS * BLOCK_ROWS;
 /// with several rows, with the reaches of those.
 #[derive(Clone, Copy)]
 pub struct Piece<'a> {
-    pub(super) cells: &'a [f32],
-    pub(super) bounds: &'a [f32],
+    /// The cells, block by block.
+    pub cells: &'a [f32],
+    /// The squared norm of each row, if it is known.
+    pub norms_sq: &'a [f64],
+    /// A bound for each row, or a reach for each person.
+    pub bounds: &'a [f32],
     /// How many blocks each group has; none for rows that stand for themselves.
-    pub(super) depths: &'a [u32],
+    pub depths: &'a [u32],
 }
 
 impl<'a> Piece<'a> {
     /// Whether these are groups.
-    pub(super) fn is_grouped(self) -> bool {
+    pub fn is_grouped(self) -> bool {
         !self.depths.is_empty()
     }
 
+    /// The squared norms of all rows.
+    pub(super) fn norms_sq(self, kernel: Kernel, features: usize) -> Cow<'a, [f64]> {
+        match self.norms_sq.is_empty() {
+            true => all_norms_sq(kernel, self.cells, features).into(),
+            false => self.norms_sq.into(),
+        }
+    }
+
     /// The blocks, each with the bounds of its rows.
-    pub(super) fn blocks(self, features: usize) -> impl Iterator<Item = (RowBlock<'a>, &'a [f32; BLOCK_ROWS])> {
+    pub fn blocks(self, features: usize) -> impl Iterator<Item = (RowBlock<'a>, &'a [f32; BLOCK_ROWS])> {
         RowBlock::all(self.cells, features).zip(self.bounds.as_chunks().0)
     }
 
     /// The groups, each with the reaches of its persons.
-    pub(super) fn groups(self, features: usize) -> impl Iterator<Item = (Group<'a>, &'a [f32; BLOCK_ROWS])> {
+    pub fn groups(self, features: usize) -> impl Iterator<Item = (UnitGroup<'a>, &'a [f32; BLOCK_ROWS])> {
         groups(self.cells, self.depths, features).zip(self.bounds.as_chunks().0)
     }
 }
 
 /// The groups of a buffer.
-pub(super) fn groups<'a>(mut cells: &'a [f32], depths: &'a [u32], features: usize) -> impl Iterator<Item = Group<'a>> {
+fn groups<'a>(mut cells: &'a [f32], depths: &'a [u32], features: usize) -> impl Iterator<Item = UnitGroup<'a>> {
     depths.iter().map(move |&depth| {
         let (group, rest) = cells.split_at(depth as usize * RowBlock::len_for(features));
         cells = rest;
-        Group::new(group, features)
+        UnitGroup::new(group, features)
     })
 }
 
@@ -67,48 +81,63 @@ pub trait Held: Sync {
     ) -> Result<Vec<T>, Error>;
 }
 
-/// One block or group in so many makes a sample of about so many rows of all.
-pub(super) fn stride(all: u64, rows: usize) -> usize {
+/// The distance between blocks or groups that makes a sample of about `rows` rows of `all`.
+pub fn stride(all: u64, rows: usize) -> usize {
     usize::try_from(all).map_or(1, |all| (all / rows.max(1)).max(1))
 }
 
 /// The length of parts of a whole such that every thread has a few: enough to share the work
-/// evenly, and not so many that their sums take memory.
-pub(super) fn evenly(length: usize) -> usize {
+/// evenly, and few enough that their sums take little memory.
+pub fn evenly(length: usize) -> usize {
     length.div_ceil(4 * rayon::current_num_threads()).max(1)
 }
 
 /// Rows in memory.
 #[derive(Default)]
 pub struct Chunks {
-    pub(super) features: usize,
-    pub(super) chunks: Vec<Chunk>,
+    /// How many coefficients a row has.
+    pub features: usize,
+    /// All rows, in order.
+    pub chunks: Vec<Chunk>,
 }
 
-/// Blocks in one allocation.
+/// Blocks in one allocation, as a [`Piece`] shows them.
 #[derive(Default)]
-pub(super) struct Chunk {
-    pub(super) cells: Vec<f32>,
-    pub(super) bounds: Vec<f32>,
-    pub(super) depths: Vec<u32>,
+pub struct Chunk {
+    /// The cells, block by block.
+    pub cells: Vec<f32>,
+    /// The squared norm of each row that was re-encoded and stands for itself; empty for others.
+    pub norms_sq: Vec<f64>,
+    /// A bound for each row, or a reach for each person; empty before there is a clip.
+    pub bounds: Vec<f32>,
+    /// How many blocks each group has; none for rows that stand for themselves.
+    pub depths: Vec<u32>,
 }
 
 impl Chunk {
     /// Blocks of rows without bounds yet, or groups.
-    pub(super) fn new(cells: Vec<f32>, depths: Vec<u32>, features: usize) -> Chunk {
+    pub fn new(cells: Vec<f32>, depths: Vec<u32>, features: usize) -> Chunk {
         let bounds = reaches_of(Kernel::best(), &cells, &depths, features);
-        Chunk { cells, bounds, depths }
+        Chunk { cells, norms_sq: Vec::new(), bounds, depths }
+    }
+
+    /// The same of rows that were re-encoded.
+    pub(super) fn reencoded(Reencoded { cells, norms_sq }: Reencoded, depths: Vec<u32>, features: usize) -> Chunk {
+        let norms_sq = if depths.is_empty() { norms_sq } else { Vec::new() };
+        Chunk { norms_sq, ..Chunk::new(cells, depths, features) }
     }
 
     /// Adds a group to others.
-    pub(super) fn add_group(&mut self, group: Group<'_>, reach: &[f32; BLOCK_ROWS]) {
+    pub fn add_group(&mut self, group: UnitGroup<'_>, reach: &[f32; BLOCK_ROWS]) {
         self.cells.extend(group.blocks().flat_map(RowBlock::cells));
         self.bounds.extend_from_slice(reach);
         self.depths.push(group.depth().try_into().expect("a person has at most 2^14 rows"));
     }
 
-    pub(super) fn piece(&self) -> Piece<'_> {
-        Piece { cells: &self.cells, bounds: &self.bounds, depths: &self.depths }
+    /// The blocks, to be gone over.
+    pub fn piece(&self) -> Piece<'_> {
+        let Chunk { cells, norms_sq, bounds, depths } = self;
+        Piece { cells, norms_sq, bounds, depths }
     }
 }
 
@@ -124,7 +153,7 @@ impl Held for Chunks {
 }
 
 /// Copies one row, its response included, from a lane of one block to a lane of another.
-pub(super) fn copy_row((from, from_lane): (&[f32], usize), (to, to_lane): (&mut [f32], usize)) {
+pub fn copy_row((from, from_lane): (&[f32], usize), (to, to_lane): (&mut [f32], usize)) {
     let from = from.iter().skip(from_lane).step_by(BLOCK_ROWS);
     to.iter_mut().skip(to_lane).step_by(BLOCK_ROWS).zip(from).for_each(|(to, from)| *to = *from);
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{
-    Engine,
+    Encoded,
     held::{CHUNK_BLOCKS, CHUNK_ROWS, Chunk, Chunks},
 };
 use crate::{
@@ -15,9 +15,6 @@ use crate::{
 /// Blocks that one thread encodes at a time; they divide a chunk.
 const PART_BLOCKS: usize = 16;
 const PART_ROWS: usize = PART_BLOCKS * BLOCK_ROWS;
-
-/// Rows held in memory, four bytes a cell.
-pub type MemoryRows = Engine<Chunks>;
 
 /// Takes table blocks and encodes them, in parallel.
 pub struct MemoryBuilder<'a> {
@@ -60,7 +57,7 @@ impl<'a> MemoryBuilder<'a> {
     }
 
     /// Takes away all chunks.
-    pub(super) fn take_all_chunks(&mut self) -> Vec<Vec<f32>> {
+    pub fn take_all_chunks(&mut self) -> Vec<Vec<f32>> {
         self.taken += std::mem::take(&mut self.count);
         std::mem::take(&mut self.chunks)
     }
@@ -95,8 +92,11 @@ impl<'a> MemoryBuilder<'a> {
         let length = RowBlock::len_for(self.features);
         let whole = CHUNK_BLOCKS * length;
         while self.chunks.len() * CHUNK_ROWS < end {
-            if let Some(last) = self.chunks.last_mut() {
-                last.resize(whole, 0.0);
+            match self.chunks.last_mut() {
+                // The system gives zeros.
+                Some(last) if last.is_empty() => *last = vec![0.0; whole],
+                Some(last) => last.resize(whole, 0.0),
+                None => {}
             }
             self.chunks.push(Vec::new());
         }
@@ -104,7 +104,6 @@ impl<'a> MemoryBuilder<'a> {
         if let Some(last) = self.chunks.last_mut() {
             let needed = (end - last_start).div_ceil(BLOCK_ROWS) * length;
             if last.is_empty() {
-                // The system gives zeros.
                 *last = vec![0.0; needed];
             } else {
                 last.reserve_exact(needed - last.len());
@@ -114,17 +113,19 @@ impl<'a> MemoryBuilder<'a> {
     }
 
     /// The rows, ready for questions.
-    pub fn finish(self) -> MemoryRows {
+    pub fn finish(self) -> Encoded {
         let chunk = |cells| Chunk { cells, ..Chunk::default() };
         let chunks = Chunks { features: self.features, chunks: self.chunks.into_iter().map(chunk).collect() };
-        Engine::new(chunks, self.features, self.count as u64)
+        Encoded::new(Box::new(chunks), self.features, self.count as u64)
     }
 }
 
-impl MemoryRows {
-    /// The encoded cells as they lie in memory, for measuring how fast they can be read.
+impl Encoded {
+    /// The encoded cells as they lie in memory, for measuring how fast they can be read; none of
+    /// rows that are elsewhere.
     #[doc(hidden)]
     pub fn buffers(&self) -> NotPrivate<Vec<&[f32]>> {
-        NotPrivate::new(self.store.chunks.iter().flat_map(|chunk| [&chunk.cells[..], &chunk.bounds]).collect())
+        let chunks = self.store.in_memory().map_or(&[][..], |rows| &rows.open().chunks);
+        NotPrivate::new(chunks.iter().flat_map(|chunk| [&chunk.cells[..], &chunk.bounds]).collect())
     }
 }

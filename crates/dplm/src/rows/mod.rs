@@ -1,8 +1,8 @@
 //! Where rows live.
 //!
-//! An engine answers a handful of queries with exact integers, each sealed with how far one row, or
-//! one person's rows, can move it. Exact sums make engines interchangeable: the same rows give the
-//! same bits on each.
+//! Encoded rows answer a handful of queries with exact integers, each sealed with how far one row,
+//! or one person's rows, can move it. Exact sums make engines interchangeable: the same rows give
+//! the same bits on each.
 
 mod answer;
 mod person;
@@ -15,33 +15,24 @@ mod store;
 mod coarse;
 mod screen;
 mod clipped;
-mod engine;
+mod encoded;
 mod memory;
 mod batch;
 mod file;
-mod remote;
-mod device;
-mod encoded;
+pub mod engine;
+mod builder;
 mod group;
 mod usable;
 
 pub use answer::{OuterProducts, OuterSum, Tail, TailCounts};
+pub use builder::Builder;
 pub use clipped::ClippedRows;
 pub use custom::{BatchMoments, CustomQuery, CustomRows, Shape, Term};
-pub use device::DeviceError;
-#[cfg(feature = "cuda")]
-pub use device::{Card, DeviceRows};
-pub use encoded::{Builder, Encoded};
-pub use engine::Engine;
-pub use file::FileRows;
+pub use encoded::Encoded;
+pub use engine::DeviceError;
 pub(crate) use group::{GroupBuilder, group_sizes};
-pub use memory::{MemoryBuilder, MemoryRows};
+pub use memory::MemoryBuilder;
 pub use person::{Persons, Together};
-#[doc(hidden)]
-pub use remote::sealed;
-pub use remote::{
-    Answering, BlockId, Executor, Packed, Packer, RemoteError, RemoteRows, answer, most_rows, most_rows_of_person, pack,
-};
 pub use through::Seen;
 #[doc(hidden)]
 pub use usable::{CellCounts, usable_units};
@@ -53,9 +44,9 @@ use crate::{
 };
 
 /// What is publicly known of the gradients that will be asked for. It may change how long answers
-/// take, never what they are.
+/// take, but never the answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Forecast {
+pub struct ExpectedSteps {
     /// How many there will be.
     pub steps: u32,
     /// The step size `eta`.
@@ -65,23 +56,23 @@ pub struct Forecast {
     pub noise_sd: f64,
 }
 
-/// Rows encoded on the lattice, wherever they are.
+/// Rows encoded on the lattice, wherever they are kept.
 ///
-/// Where the privacy unit is a person, "row" below is to be read as "person": a person contributes
-/// the sum over their rows, clipped or shortened as a whole.
+/// Where the privacy unit is a person, "row" below means "person": a person contributes the sum
+/// over their rows, clipped or shortened as a whole.
 ///
 /// # Guarantee
-/// What a fit may ask is answered with [`Sensitive`](crate::privacy::Sensitive): integers that
-/// cannot be read, with a claim made beside the bound that proves it for the relation between
-/// neighbours that was handed in. What a custodian may see is [`NotPrivate`]. No other number
-/// computed from rows comes out, and nothing else of the rows can be asked.
+/// A fit's queries are answered with [`Sensitive`](crate::privacy::Sensitive): integers that cannot
+/// be read, with a claim made beside the bound that proves it for the relation between neighbours
+/// that was passed in. What a custodian may see is [`NotPrivate`]. No other number computed from
+/// rows is returned.
 pub trait Rows: Sync {
-    /// How many privacy units there are, rows or persons; public. Where these are the units of one
-    /// of several groups, how many there are said to be.
+    /// How many privacy units there are, rows or persons; public. If these are the units of one of
+    /// several groups, the number that was stated for the group.
     fn count(&self) -> u64;
 
-    /// Where the unit is a person, the most rows that one has; public. How many rows there are in
-    /// all is not.
+    /// The most rows of a person, if the unit is a person; public. The total number of rows is not
+    /// public then.
     fn rows_in_unit(&self) -> Option<u32> {
         None
     }
@@ -96,10 +87,10 @@ pub trait Rows: Sync {
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn clipped(&mut self, clip: Clip, forecast: Option<Forecast>) -> Result<Box<dyn ClippedRows + '_>, Error>;
+    fn clipped(&mut self, clip: Clip, forecast: Option<ExpectedSteps>) -> Result<Box<dyn ClippedRows + '_>, Error>;
 
-    /// `sum_i v_i v_i'` for the vectors `outer` describes, ready to be asked for itself and for its
-    /// least eigenvalue.
+    /// `sum_i v_i v_i'` for the vectors that `outer` describes; the sum and its smallest eigenvalue
+    /// can be asked for.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -111,7 +102,7 @@ pub trait Rows: Sync {
     /// When rows cannot be read.
     fn tail_counts(&self, ladder: &Ladder<'_>, neighbours: Neighbours) -> Result<TailCounts, Error>;
 
-    /// What queries of other crates may ask.
+    /// The entry for queries of other crates.
     ///
     /// # Errors
     /// When rows are on other machines, which answer the queries of this crate only.
@@ -130,8 +121,8 @@ pub trait Rows: Sync {
     /// When rows cannot be read.
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Rows>, Error>;
 
-    /// The same rows re-encoded, where nothing will be asked of these any more: rows in memory that
-    /// were given up are re-encoded in their place, and are gone here.
+    /// The same rows re-encoded, for a caller who will ask nothing more of these: rows in memory
+    /// that were given up are re-encoded in their place, and are gone here.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -139,8 +130,8 @@ pub trait Rows: Sync {
         self.whitened(whitening)
     }
 
-    /// The same rows re-encoded, for questions about their lengths and second moments: what they
-    /// become need not be kept for these.
+    /// The same rows re-encoded, for questions about their lengths and second moments: these do not
+    /// need the re-encoded rows to be kept.
     ///
     /// # Errors
     /// When rows cannot be read.

@@ -7,9 +7,10 @@
 //! no answer depends on the layout: sums over persons are exact.
 //!
 //! # Guarantee
-//! A person's rows are the first so many in the order of the table: a rule about that person alone.
-//! A row whose identifier is missing is nobody's: it contributes nothing and adds nobody to the
-//! count. What is made of a person's rows ([`Together`]) looks at nobody else's.
+//! Of a person's rows, only the first ones in the order of the table count, up to a stated number:
+//! a rule about that person alone. A row without an identifier belongs to nobody: it contributes
+//! nothing and adds nobody to the count. What is made of a person's rows ([`Together`]) looks at no
+//! other person's.
 
 use std::ops::Range;
 
@@ -19,7 +20,8 @@ use crate::{
     table::{DataError, MISSING},
 };
 
-/// Whose rows are whose: for each row of a table, in order, the number of a person, or [`MISSING`].
+/// Which person each row belongs to: for each row of a table, in order, the number of a person, or
+/// [`MISSING`].
 #[derive(Default)]
 pub struct Persons {
     of_rows: Vec<u32>,
@@ -47,7 +49,7 @@ impl Persons {
     }
 
     /// Where each row goes, of each person the first `most` rows.
-    pub(super) fn grouping(&self, most: u32, together: Together) -> Grouping {
+    pub fn grouping(&self, most: u32, together: Together) -> Grouping {
         let sizes = self.sizes(most);
         let order = Order::by_size(&sizes);
         let mut rows = vec![Grouping::NONE; order.blocks() * BLOCK_ROWS];
@@ -90,7 +92,7 @@ impl Together {
         Together { once: person.counts_once, within: design.is_within() }
     }
 
-    /// How many columns are left of so many.
+    /// How many of the columns that were read are left.
     pub(super) fn features(self, read: usize) -> usize {
         read - usize::from(self.within)
     }
@@ -169,7 +171,7 @@ impl Grouping {
         self.persons
     }
 
-    /// All blocks in pieces of about so many, groups whole.
+    /// All blocks, in pieces of about `most_blocks` that keep groups whole.
     pub(super) fn cuts(&self, most_blocks: usize) -> Vec<Cut> {
         let singles = (0..self.singles).step_by(most_blocks);
         let mut cuts: Vec<Cut> =
@@ -191,7 +193,7 @@ impl Grouping {
         &self.rows[cut.blocks.start * BLOCK_ROWS..cut.blocks.end * BLOCK_ROWS]
     }
 
-    /// How many columns are left of so many.
+    /// How many of the columns that were read are left.
     pub(super) fn features(&self, read: usize) -> usize {
         self.together.features(read)
     }
@@ -224,7 +226,7 @@ impl Grouping {
         &self.depths
     }
 
-    /// The blocks of each group of a piece; none where it has none.
+    /// The blocks of each group of a piece; empty if it has no groups.
     pub(super) fn depths_of(&self, cut: &Cut) -> &[u32] {
         &self.depths[cut.groups.clone()]
     }

@@ -1,33 +1,33 @@
-//! What rows are asked, as values: the same query can be put to rows in memory, in a file, or on
-//! other machines.
+//! Queries as values: the same query can be put to rows in memory, in a file, or on other machines.
 
 use super::{
-    custom::{CustomQuery, Term as CustomTerm},
+    custom::{CustomQuery, Term},
     held::{Held, Piece},
 };
-#[cfg(feature = "cuda")]
-use crate::lattice::Link;
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, Clip, ClippedOuter, GramSum, Kernel, Ladder, Lattice, Moments, Number, Outer, RowBlock, Theta,
-        WeightedSum, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, number_sum, residuals,
+        BLOCK_ROWS, Clip, ClippedOuter, GramSum, Kernel, Ladder, Lattice, Link, Moments, Number, Outer, RowBlock,
+        Theta, WeightedSum, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, number_sum, residuals,
         square_of_block, unit_number_sum, unit_square_sum,
     },
 };
 
 /// A sum over all rows, and what it is computed with.
 pub struct Query<'a> {
-    pub(super) sum: Sum<'a>,
-    pub(super) features: usize,
-    pub(super) kernel: Kernel,
+    /// What is summed.
+    pub sum: Sum<'a>,
+    /// How many coefficients a row has.
+    pub features: usize,
+    /// The instructions it is computed with; answers are the same.
+    pub kernel: Kernel,
 }
 
 /// Which integers of a row, or of a person, are summed.
 #[derive(Clone, Copy)]
-pub(super) enum Sum<'a> {
+pub enum Sum<'a> {
     /// A vector or a number that depends on parameters, under the clip that the rows have.
-    Terms(Term, At<'a>, &'a Clip),
+    Each(Each, At<'a>, &'a Clip),
     /// Outer products, by the upper triangle of their sum.
     Outer(&'a Outer<'a>),
     /// The same of gradients, under the clip that the rows have.
@@ -41,11 +41,11 @@ pub(super) enum Sum<'a> {
 }
 
 /// The parameters, and their arithmetic.
-pub(super) type At<'a> = (&'a Theta, &'a Lattice);
+pub type At<'a> = (&'a Theta, &'a Lattice);
 
-/// What one row, or one person, adds.
+/// What one row, or one person, contributes.
 #[derive(Clone, Copy)]
-pub(super) enum Term {
+pub enum Each {
     /// `X_i clamp(r_i, -B_i, B_i)`, or what the link says of a binary response.
     Gradient,
     /// `X_i clamp(b_i, -B_i, B_i)`, `b` how the variance of a binary response changes; of rows that
@@ -67,10 +67,11 @@ pub(super) fn plus(mut mine: Vec<i128>, theirs: Vec<i128>) -> Vec<i128> {
 
 impl Query<'_> {
     /// How many integers the sum has.
-    pub(super) fn len(&self) -> usize {
+    #[allow(clippy::len_without_is_empty, reason = "no sum is empty")]
+    pub fn len(&self) -> usize {
         match &self.sum {
-            Sum::Terms(Term::Gradient | Term::Bend, ..) => self.features,
-            Sum::Terms(Term::Square | Term::IsClipped | Term::Number(_), ..) => 1,
+            Sum::Each(Each::Gradient | Each::Bend, ..) => self.features,
+            Sum::Each(Each::Square | Each::IsClipped | Each::Number(_), ..) => 1,
             Sum::Outer(_) | Sum::ClippedOuter(..) => self.features * (self.features + 1) / 2,
             Sum::Moments => (self.features + 1) * (self.features + 2) / 2,
             Sum::Tally(ladder) => ladder.len() + 1,
@@ -79,10 +80,9 @@ impl Query<'_> {
     }
 
     /// What the mean of a response is where it is asked.
-    #[cfg(feature = "cuda")]
-    pub(super) fn link(&self) -> Link {
+    pub fn link(&self) -> Link {
         let theta = match self.sum {
-            Sum::Terms(_, (theta, _), _) => theta,
+            Sum::Each(_, (theta, _), _) => theta,
             Sum::Outer(Outer::Within { theta, .. })
             | Sum::ClippedOuter(ClippedOuter::Unclipped { theta, .. } | ClippedOuter::Gradient { theta, .. }, _)
             | Sum::Tally(Ladder::Gradients { theta, .. } | Ladder::Residuals { theta, .. }) => theta,
@@ -91,10 +91,10 @@ impl Query<'_> {
         theta.link()
     }
 
-    /// The sum over rows that are here. Integer sums do not mind the order.
-    pub(super) fn over(&self, rows: &impl Held) -> Result<Vec<i128>, Error> {
+    /// The sum over local rows. The order does not change a sum of integers.
+    pub fn over(&self, rows: &impl Held) -> Result<Vec<i128>, Error> {
         match self.sum {
-            Sum::Terms(term, at, clip) => self.sum_of_terms(rows, term, at, clip),
+            Sum::Each(each, at, clip) => self.sum_of_each(rows, each, at, clip),
             Sum::Outer(outer) => self.gram(rows, self.features, |sum, piece| self.add_outer(outer, sum, piece)),
             Sum::ClippedOuter(outer, clip) => {
                 self.gram(rows, self.features, |sum, piece| self.add_clipped_outer(outer, clip, sum, piece))
@@ -105,15 +105,15 @@ impl Query<'_> {
         }
     }
 
-    fn sum_of_terms(&self, rows: &impl Held, term: Term, at: At<'_>, clip: &Clip) -> Result<Vec<i128>, Error> {
+    fn sum_of_each(&self, rows: &impl Held, each: Each, at: At<'_>, clip: &Clip) -> Result<Vec<i128>, Error> {
         let zeros = || vec![0; self.len()];
         let parts = rows.fold(zeros, |mut sums, piece| {
-            match term {
-                Term::Gradient => self.add_gradients(at, clip, piece, &mut sums),
-                Term::Bend => self.add_bends(at, clip, piece, &mut sums),
-                Term::Number(number) => sums[0] += self.numbers(at, number, piece),
-                Term::Square => sums[0] += self.square(at, clip, piece),
-                Term::IsClipped => sums[0] += i128::from(self.clipped_count(at, clip, piece)),
+            match each {
+                Each::Gradient => self.add_gradients(at, clip, piece, &mut sums),
+                Each::Bend => self.add_bends(at, clip, piece, &mut sums),
+                Each::Number(number) => sums[0] += self.numbers(at, number, piece),
+                Each::Square => sums[0] += self.square(at, clip, piece),
+                Each::IsClipped => sums[0] += i128::from(self.clipped_count(at, clip, piece)),
             }
             sums
         })?;
@@ -123,13 +123,13 @@ impl Query<'_> {
     fn add_gradients(&self, at: At<'_>, clip: &Clip, piece: Piece<'_>, sums: &mut [i128]) {
         match piece.is_grouped() {
             true => add_unit_gradients(self.kernel, piece.groups(self.features), clip, at, sums),
-            false => WeightedSum::new(clip).add_clipped(self.kernel, piece.cells, piece.bounds, at, sums),
+            false => WeightedSum::new(clip).add_clipped(self.kernel, (piece.cells, piece.bounds), at, sums),
         }
     }
 
     fn add_bends(&self, at: At<'_>, clip: &Clip, piece: Piece<'_>, sums: &mut [i128]) {
         assert!(!piece.is_grouped(), "asked of rows that stand for themselves");
-        WeightedSum::new(clip).add_bends(self.kernel, piece.cells, piece.bounds, at, sums);
+        WeightedSum::new(clip).add_bends(self.kernel, (piece.cells, piece.bounds), at, sums);
     }
 
     fn numbers(&self, (theta, lattice): At<'_>, number: Number, piece: Piece<'_>) -> i128 {
@@ -201,7 +201,10 @@ impl Query<'_> {
                 true => {
                     piece.groups(self.features).for_each(|group| ladder.tally_group(self.kernel, group, &mut sums));
                 }
-                false => ladder.tally(self.kernel, piece.cells, self.features, &mut sums),
+                false => {
+                    let norms_sq = piece.norms_sq(self.kernel, self.features);
+                    ladder.tally(self.kernel, (piece.cells, self.features), &norms_sq, &mut sums);
+                }
             }
             sums
         })?;
@@ -209,13 +212,13 @@ impl Query<'_> {
         Ok(counts.fold(vec![0; ladder.len() + 1], plus))
     }
 
-    /// The sum of a query of another crate over rows that are here.
+    /// The sum of a query of another crate over local rows.
     fn sum_of_custom(&self, rows: &impl Held, query: &dyn CustomQuery) -> Result<Vec<i128>, Error> {
         let (len, shape) = (self.len(), query.shape());
         let parts = rows.fold(
             || vec![0i128; len],
             |mut sums, piece| {
-                let (mut row, mut term) = (Vec::new(), CustomTerm::new());
+                let (mut row, mut term) = (Vec::new(), Term::new());
                 for (block, lane) in RowBlock::all(piece.cells, self.features).flat_map(lanes) {
                     row.clear();
                     row.extend(cells_of(block, lane));

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Group, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip,
+        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip, UnitGroup,
         WeightedSum, compressed, residuals, surely_within,
     },
 };
@@ -30,10 +30,13 @@ const SLACK: f64 = 1e-9;
 
 /// Everything within a radius of the segment between two points.
 #[derive(Clone)]
-pub(super) struct Region {
-    pub(super) from: Theta,
-    pub(super) to: Theta,
-    pub(super) radius: f64,
+pub struct Region {
+    /// One end of the segment.
+    pub from: Theta,
+    /// The other.
+    pub to: Theta,
+    /// The radius, in lattice units.
+    pub radius: f64,
     /// `gamma D`, rounded up.
     reach: f64,
 }
@@ -48,7 +51,8 @@ pub(super) struct Marks {
 }
 
 impl Region {
-    pub(super) fn new(from: Theta, to: Theta, radius: f64, clip: &Clip) -> Region {
+    /// The region, for rows under this clip.
+    pub fn new(from: Theta, to: Theta, radius: f64, clip: &Clip) -> Region {
         Region { from, to, radius, reach: clip.gamma() as f64 * radius * (1.0 + SLACK) }
     }
 
@@ -105,7 +109,7 @@ impl Region {
     pub(super) fn sort_persons(
         &self,
         kernel: Kernel,
-        group: (Group<'_>, &[f32; BLOCK_ROWS]),
+        group: (UnitGroup<'_>, &[f32; BLOCK_ROWS]),
         clip: &UnitClip,
         lattice: &Lattice,
     ) -> (u32, u32) {
@@ -116,30 +120,38 @@ impl Region {
 
 /// How rows are sorted over a region.
 pub struct Sorting<'a> {
-    pub(super) region: &'a Region,
-    pub(super) kernel: Kernel,
-    pub(super) clip: &'a Clip,
-    pub(super) lattice: &'a Lattice,
+    /// The region.
+    pub region: &'a Region,
+    /// The instructions it is computed with; answers are the same.
+    pub kernel: Kernel,
+    /// The clip that the rows have.
+    pub clip: &'a Clip,
+    /// The arithmetic of parameters.
+    pub lattice: &'a Lattice,
     /// The most undecided rows that may be kept.
-    pub(super) most_rows: u64,
+    pub most_rows: u64,
 }
 
 /// What is known of rows over a region.
 pub struct Sorted {
     /// The exact second moments of the surely unclipped rows.
-    pub(super) unclipped: Moments,
+    pub unclipped: Moments,
     /// The constant sum of the surely clipped rows.
-    pub(super) clipped: Vec<i128>,
-    /// The undecided rows, all those of a person, and how many they are.
-    pub(super) rows: Chunks,
-    pub(super) undecided: u64,
+    pub clipped: Vec<i128>,
+    /// The undecided rows, all those of a person.
+    pub rows: Chunks,
+    /// How many they are.
+    pub undecided: u64,
     /// Whether there were more than may be kept: then it is of no use.
-    pub(super) is_partial: bool,
+    pub is_partial: bool,
 }
 
 impl Sorting<'_> {
     /// Sorts rows that are here.
-    pub(super) fn over(&self, rows: &impl Held) -> Result<Sorted, Error> {
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub fn over(&self, rows: &impl Held) -> Result<Sorted, Error> {
         let features = self.lattice.features();
         let gathered = AtomicU64::new(0);
         let parts = rows.fold(
@@ -179,7 +191,7 @@ impl Sorting<'_> {
         }
     }
 
-    /// Whether so many more rows may be kept; notes it where they may not.
+    /// Whether `more` further rows may be kept; notes in `part` if they may not.
     fn has_room(&self, more: u64, gathered: &AtomicU64, part: &mut Part) -> bool {
         part.is_partial |= gathered.fetch_add(more, Ordering::Relaxed) + more > self.most_rows;
         !part.is_partial
@@ -188,7 +200,7 @@ impl Sorting<'_> {
 
 impl Sorted {
     /// What is known of no rows.
-    pub(super) fn nothing(features: usize) -> Sorted {
+    pub fn nothing(features: usize) -> Sorted {
         Sorted {
             unclipped: Moments::empty(features + 1),
             clipped: vec![0; features],
@@ -220,8 +232,6 @@ struct Part {
     clipped: Vec<i128>,
     undecided: Gather,
     persons: GatherPersons,
-    /// The undecided rows of one block.
-    columns: Vec<[f32; COMPRESSED]>,
     is_partial: bool,
 }
 
@@ -231,9 +241,8 @@ impl Part {
             kernel,
             unclipped: GramSum::new(kernel, features + 1),
             clipped: vec![0; features],
-            undecided: Gather::new(features),
+            undecided: Gather::new(kernel, features),
             persons: GatherPersons::new(features),
-            columns: Vec::new(),
             is_partial: false,
         }
     }
@@ -247,70 +256,74 @@ impl Part {
         if marks.clipped {
             sum.add_given(self.kernel, block.cells(), &marks.weights, &mut self.clipped);
         }
-        if marks.undecided != 0 {
-            compressed(self.kernel, block, bounds, marks.undecided, &mut self.columns);
-            self.undecided.add(&self.columns, marks.undecided.count_ones() as usize);
-        }
+        self.undecided.add(block, bounds, marks.undecided);
     }
 
-    fn add_persons(&mut self, group: (Group<'_>, &[f32; BLOCK_ROWS]), unclipped: u32, undecided: u32) {
+    fn add_persons(&mut self, group: (UnitGroup<'_>, &[f32; BLOCK_ROWS]), unclipped: u32, undecided: u32) {
         for block in group.0.blocks().filter(|_| unclipped != 0) {
             self.unclipped.add_rows(block, unclipped);
         }
         if undecided != 0 {
-            self.persons.add(self.kernel, group, undecided, &mut self.columns);
+            self.persons.add(self.kernel, group, undecided);
         }
     }
 }
 
 /// Rows put together in blocks of their own.
 pub(super) struct Gather {
+    kernel: Kernel,
     features: usize,
     pub(super) chunks: Vec<Chunk>,
     pub(super) count: u64,
+    /// The rows of one block, column by column: coefficients, response, bounds.
+    columns: Vec<[f32; COMPRESSED]>,
 }
 
 impl Gather {
     /// No rows yet.
-    pub(super) fn new(features: usize) -> Gather {
-        Gather { features, chunks: Vec::new(), count: 0 }
+    pub(super) fn new(kernel: Kernel, features: usize) -> Gather {
+        Gather { kernel, features, chunks: Vec::new(), count: 0, columns: Vec::new() }
     }
 
-    /// Adds rows given column by column: coefficients, response, bounds.
-    pub(super) fn add(&mut self, columns: &[[f32; COMPRESSED]], rows: usize) {
-        let mut done = 0;
+    /// Adds the rows of a block whose bits are set.
+    pub(super) fn add(&mut self, block: RowBlock<'_>, bounds: &[f32; BLOCK_ROWS], lanes: u32) {
+        if lanes == 0 {
+            return;
+        }
+        compressed(self.kernel, block, bounds, lanes, &mut self.columns);
+        let (mut done, rows) = (0, lanes.count_ones() as usize);
         while done < rows {
             let lane = self.count as usize % BLOCK_ROWS;
             let now = (rows - done).min(BLOCK_ROWS - lane);
-            self.copy(columns, done..done + now, lane);
+            self.copy(done..done + now, lane);
             self.count += now as u64;
             done += now;
         }
     }
 
     /// Copies rows to the lanes of the last block from `lane` on.
-    fn copy(&mut self, columns: &[[f32; COMPRESSED]], rows: std::ops::Range<usize>, lane: usize) {
+    fn copy(&mut self, rows: std::ops::Range<usize>, lane: usize) {
         let length = RowBlock::len_for(self.features);
-        let chunk = self.open_block(lane == 0, length);
+        let chunk = open_block(&mut self.chunks, lane == 0, length);
         let (cells, bounds) = (chunk.cells.len() - length, chunk.bounds.len() - BLOCK_ROWS);
         let places = chunk.cells[cells..].chunks_exact_mut(BLOCK_ROWS).chain([&mut chunk.bounds[bounds..]]);
-        for (to, from) in places.zip(columns) {
+        for (to, from) in places.zip(&self.columns) {
             to[lane..lane + rows.len()].copy_from_slice(&from[rows.clone()]);
         }
     }
+}
 
-    /// The chunk whose last block has room; a new block is all zeros, which contribute nothing.
-    fn open_block(&mut self, new: bool, length: usize) -> &mut Chunk {
-        if new && self.chunks.last().is_none_or(|chunk| chunk.bounds.len() == CHUNK_BLOCKS * BLOCK_ROWS) {
-            self.chunks.push(Chunk::default());
-        }
-        let chunk = self.chunks.last_mut().expect("a chunk was pushed for the first block");
-        if new {
-            chunk.cells.resize(chunk.cells.len() + length, 0.0);
-            chunk.bounds.resize(chunk.bounds.len() + BLOCK_ROWS, 0.0);
-        }
-        chunk
+/// The chunk whose last block has room; a new block is all zeros, which contribute nothing.
+fn open_block(chunks: &mut Vec<Chunk>, new: bool, length: usize) -> &mut Chunk {
+    if new && chunks.last().is_none_or(|chunk| chunk.bounds.len() == CHUNK_BLOCKS * BLOCK_ROWS) {
+        chunks.push(Chunk::default());
     }
+    let chunk = chunks.last_mut().expect("a chunk was pushed for the first block");
+    if new {
+        chunk.cells.resize(chunk.cells.len() + length, 0.0);
+        chunk.bounds.resize(chunk.bounds.len() + BLOCK_ROWS, 0.0);
+    }
+    chunk
 }
 
 /// Persons with several rows put together in groups of their own.
@@ -324,26 +337,30 @@ struct GatherPersons {
     reach: [f32; BLOCK_ROWS],
     /// Rows of all persons, with those that fill them up.
     rows: u64,
+    /// The rows of one block.
+    columns: Vec<[f32; COMPRESSED]>,
 }
 
-/// A person with so many times the rows of those who wait joins another group: little is filled up
-/// with zeros then.
+/// A person with this many times the rows of those who wait joins another group, so that little is
+/// filled up with zeros.
 const DEEPER: usize = 2;
 
 impl GatherPersons {
     fn new(features: usize) -> GatherPersons {
         let reach = [0.0; BLOCK_ROWS];
-        GatherPersons { features, chunks: Vec::new(), cells: Vec::new(), persons: 0, reach, rows: 0 }
+        GatherPersons {
+            features,
+            chunks: Vec::new(),
+            cells: Vec::new(),
+            persons: 0,
+            reach,
+            rows: 0,
+            columns: Vec::new(),
+        }
     }
 
     /// Adds the persons of a group whose bits are set.
-    fn add(
-        &mut self,
-        kernel: Kernel,
-        (group, reach): (Group<'_>, &[f32; BLOCK_ROWS]),
-        lanes: u32,
-        columns: &mut Vec<[f32; COMPRESSED]>,
-    ) {
+    fn add(&mut self, kernel: Kernel, (group, reach): (UnitGroup<'_>, &[f32; BLOCK_ROWS]), lanes: u32) {
         let length = RowBlock::len_for(self.features);
         self.rows += u64::from(lanes.count_ones()) * group.depth() as u64;
         if group.depth() * length > DEEPER * self.cells.len() {
@@ -354,9 +371,9 @@ impl GatherPersons {
             self.cells.resize(self.cells.len().max(group.depth() * length), 0.0);
             let places = self.persons..self.persons + lanes.count_ones() as usize;
             for (block, to) in group.blocks().zip(self.cells.chunks_exact_mut(length)) {
-                compressed(kernel, block, reach, lanes, columns);
+                compressed(kernel, block, reach, lanes, &mut self.columns);
                 let to = to.chunks_exact_mut(BLOCK_ROWS).chain([&mut self.reach[..]]);
-                to.zip(&*columns).for_each(|(to, from)| to[places.clone()].copy_from_slice(&from[..places.len()]));
+                to.zip(&self.columns).for_each(|(to, from)| to[places.clone()].copy_from_slice(&from[..places.len()]));
             }
             self.persons = places.end;
             if self.persons == BLOCK_ROWS {
@@ -387,7 +404,7 @@ impl GatherPersons {
     }
 }
 
-/// The first so many of the bits that are set, and the others.
+/// The first `most` of the bits that are set, and the others.
 fn split(bits: u32, most: usize) -> (u32, u32) {
     let others = (0..most).fold(bits, |rest, _| rest & rest.wrapping_sub(1));
     (bits & !others, others)

@@ -19,11 +19,11 @@
 use faer::{Mat, Side, linalg::solvers::Llt, prelude::Solve};
 
 use super::{
-    Forecast,
+    ExpectedSteps,
     coarse::Coarse,
     held::{Chunks, Held, Piece},
-    query::{At, Query, Sum, Term, plus},
-    region::{Region, Sorted, Sorting},
+    query::{At, Each, Query, Sum, plus},
+    region::{Gather, Region, Sorted, Sorting},
     store::{Costs, Store},
 };
 use crate::{
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// A share of the rows, and at least so many, are looked at for the first guess.
+/// One row in `SAMPLE_SHARE`, and at least `SAMPLE_LEAST`, are looked at for the first guess.
 const SAMPLE_SHARE: u64 = 32;
 const SAMPLE_LEAST: u64 = 8192;
 /// Steps of the first guess; each leaves at most the clipped share of the distance.
@@ -51,8 +51,10 @@ const TRAVEL: f64 = 1.25;
 /// what making the copy costs.
 const COARSE_PASS: f64 = 0.35;
 const COARSE_SORT: f64 = 3.0;
-/// One row in so many may have cells that do not fit a byte.
+/// One row in this number may have cells that do not fit a byte.
 const COARSE_WITHOUT: usize = 512;
+/// Where more than one row in so many is shrunk, all are visited.
+const MOST_LONG: u64 = 8;
 /// A part of the curvature that is far below anything that matters.
 const RIDGE: f64 = 1e-9;
 
@@ -63,7 +65,7 @@ pub(super) struct Screen {
     rows: u64,
     kernel: Kernel,
     clip: Clip,
-    forecast: Forecast,
+    forecast: ExpectedSteps,
     asked: u32,
     /// The arithmetic everything below is in.
     lattice: Option<Lattice>,
@@ -97,7 +99,7 @@ struct Guess {
 }
 
 impl Screen {
-    pub(super) fn new((count, rows): (u64, u64), kernel: Kernel, clip: Clip, forecast: Forecast) -> Screen {
+    pub(super) fn new((count, rows): (u64, u64), kernel: Kernel, clip: Clip, forecast: ExpectedSteps) -> Screen {
         let strategy = Strategy::NotChosen;
         Screen {
             count,
@@ -115,7 +117,7 @@ impl Screen {
     }
 
     /// Another run over the same rows with the same clip.
-    pub(super) fn expect(&mut self, forecast: Forecast) {
+    pub(super) fn expect(&mut self, forecast: ExpectedSteps) {
         self.forecast = forecast;
         self.asked = 0;
         if matches!(self.strategy, Strategy::FullPasses) {
@@ -128,9 +130,9 @@ impl Screen {
     }
 
     /// The negative gradient sum at `theta`: the same integers as a full pass.
-    pub(super) fn negative_gradient_sum<S: Store>(
+    pub(super) fn negative_gradient_sum(
         &mut self,
-        store: &S,
+        store: &dyn Store,
         theta: &Theta,
         lattice: &Lattice,
     ) -> Result<Vec<i128>, Error> {
@@ -149,11 +151,62 @@ impl Screen {
             }
         }
         if let (Strategy::Coarse(coarse), Some(rows)) = (&self.strategy, store.in_memory()) {
-            let (sum, visited) = coarse.negative_gradient_sum(rows, self.kernel, (theta, lattice));
+            let (sum, visited) = coarse.negative_gradient_sum(rows.open(), self.kernel, (theta, lattice));
             self.visited += visited;
             return Ok(sum);
         }
         self.sum_at(store, self.depth(theta), theta, lattice)
+    }
+
+    /// `sum_i x_i x_i'` over rows that are not clipped at `theta`, shrunk to norm at most `radius`:
+    /// the same integers as a full pass, where a region holds `theta` and few rows are shrunk.
+    ///
+    /// Rows that are surely unclipped are in the moments of the region, the undecided ones are
+    /// visited. Both count as if none were shrunk, and what shrinking changes is worked out from
+    /// the long rows alone.
+    pub(super) fn unclipped_outer_sum(
+        &self,
+        rows: &Chunks,
+        (theta, theta_unit): (&Theta, f64),
+        radius: u64,
+    ) -> Result<Option<Moments>, Error> {
+        let Some(level) = self.depth(theta).checked_sub(1).map(|index| &self.levels[index]) else { return Ok(None) };
+        if self.lattice.is_none_or(|lattice| lattice.theta_unit() != theta_unit) {
+            return Ok(None);
+        }
+        let long = self.longer_than(radius, rows)?;
+        if long.count() > self.rows / MOST_LONG {
+            return Ok(None);
+        }
+        let features = rows.features;
+        let over = |rows: &Chunks, radius: u64| {
+            let outer = ClippedOuter::Unclipped { theta, theta_unit, radius };
+            let query = Query { sum: Sum::ClippedOuter(&outer, &self.clip), features, kernel: self.kernel };
+            Ok::<_, Error>(Moments::from_upper(features, query.over(rows)?))
+        };
+        let whole = level.known.unclipped.leading(features).plus(&over(&level.known.rows, u64::MAX)?);
+        Ok(Some(whole.minus(&over(&long, u64::MAX)?).plus(&over(&long, radius)?)))
+    }
+
+    /// The rows of a larger norm.
+    fn longer_than(&self, radius: u64, rows: &Chunks) -> Result<Chunks, Error> {
+        // Squared norms are whole numbers below 2^52.
+        let (most, features) = ((radius.min(1 << 26) as f64).powi(2), rows.features);
+        let parts = rows.fold(
+            || Gather::new(self.kernel, features),
+            |mut long, piece| {
+                let norms = piece.norms_sq(self.kernel, features);
+                for ((block, bounds), norms) in piece.blocks(features).zip(norms.as_chunks::<BLOCK_ROWS>().0) {
+                    long.add(
+                        block,
+                        bounds,
+                        (0..BLOCK_ROWS).fold(0, |lanes, row| lanes | u32::from(norms[row] > most) << row),
+                    );
+                }
+                long
+            },
+        )?;
+        Ok(Chunks { features, chunks: parts.into_iter().flat_map(|part| part.chunks).collect() })
     }
 
     /// How many nested levels hold `theta`.
@@ -162,9 +215,9 @@ impl Screen {
     }
 
     /// The negative gradient sum from the rows of one level.
-    fn sum_at<S: Store>(
+    fn sum_at(
         &mut self,
-        store: &S,
+        store: &dyn Store,
         depth: usize,
         theta: &Theta,
         lattice: &Lattice,
@@ -174,7 +227,7 @@ impl Screen {
         match depth.checked_sub(1) {
             None => {
                 self.spent += rows;
-                store.sums(&gradient(self.kernel, &self.clip, (theta, lattice)))
+                store.sum(&gradient(self.kernel, &self.clip, (theta, lattice)))
             }
             Some(index) => {
                 self.levels[index].spent += rows;
@@ -219,7 +272,7 @@ impl Screen {
 
     /// Builds a level for iterates between `theta` and the centre, from the undecided rows of the
     /// deepest level that holds `theta`.
-    fn build<S: Store>(&mut self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<(), Error> {
+    fn build(&mut self, store: &dyn Store, theta: &Theta, lattice: &Lattice) -> Result<(), Error> {
         let depth = self.depth(theta);
         self.levels.truncate(depth);
         self.polish(store, lattice)?;
@@ -236,7 +289,7 @@ impl Screen {
         let sorting = Sorting { region: &region, kernel: self.kernel, clip: &self.clip, lattice, most_rows };
         let known = match self.levels.last() {
             Some(level) => sorting.over(&level.known.rows)?,
-            None => store.sorted(&sorting)?,
+            None => store.sorted(&sorting)?.open(),
         };
         if known.is_partial {
             self.strategy = Strategy::FullPasses;
@@ -260,7 +313,7 @@ impl Screen {
     }
 
     /// Moves the centre nearer to the optimum, while that is worth a visit.
-    fn polish<S: Store>(&mut self, store: &S, lattice: &Lattice) -> Result<(), Error> {
+    fn polish(&mut self, store: &dyn Store, lattice: &Lattice) -> Result<(), Error> {
         let depth = self.levels.len();
         for _ in 0..if depth == 0 { POLISHES } else { 1 } {
             let Strategy::Screened(guess) = &self.strategy else { break };
@@ -280,7 +333,7 @@ impl Screen {
     }
 
     /// Looks at a sample of the rows and judges what screening would cost.
-    fn decide<S: Store>(&self, store: &S, theta: &Theta, lattice: &Lattice) -> Result<Strategy, Error> {
+    fn decide(&self, store: &dyn Store, theta: &Theta, lattice: &Lattice) -> Result<Strategy, Error> {
         let features = lattice.features();
         let steps = f64::from(self.forecast.steps);
         let costs = store.costs();
@@ -289,7 +342,8 @@ impl Screen {
             return Ok(Strategy::FullPasses);
         }
         let rows = (self.rows / SAMPLE_SHARE).max(SAMPLE_LEAST).max(16 * features as u64).min(self.rows);
-        let sample = Sample { rows: store.sample(rows as usize)?, kernel: self.kernel, clip: self.clip, lattice };
+        let sample =
+            Sample { rows: store.sample(rows as usize)?.open(), kernel: self.kernel, clip: self.clip, lattice };
         let Some(guess) = sample.guess(theta, &self.forecast)? else { return Ok(Strategy::FullPasses) };
         let centre = lattice.theta(&guess.centre);
         let travel = sample.sorted(&Region::new(theta.clone(), centre.clone(), guess.radius, &self.clip))?;
@@ -309,7 +363,7 @@ impl Screen {
             _ if cost < coarse.min((1.0 - WORTH) * steps * costs.pass) => Ok(Strategy::Screened(guess)),
             Some(rows) if coarse < (1.0 - WORTH) * steps * costs.pass => {
                 let centre = lattice.theta(&guess.centre);
-                Ok(Strategy::Coarse(Coarse::new(rows, self.kernel, centre, lattice, sample.largest_cell())?))
+                Ok(Strategy::Coarse(Coarse::new(rows.open(), self.kernel, centre, lattice, sample.largest_cell())?))
             }
             _ => Ok(Strategy::FullPasses),
         }
@@ -318,7 +372,7 @@ impl Screen {
 
 /// The negative gradient sum at these parameters.
 fn gradient<'a>(kernel: Kernel, clip: &'a Clip, at: At<'a>) -> Query<'a> {
-    Query { sum: Sum::Terms(Term::Gradient, at, clip), features: at.1.features(), kernel }
+    Query { sum: Sum::Each(Each::Gradient, at, clip), features: at.1.features(), kernel }
 }
 
 /// A few rows, and what they let one guess of all.
@@ -343,7 +397,7 @@ impl Sample<'_> {
 
     /// The optimum on the sample, by steps that majorise the loss: `theta + (X'X)^-1 sum`, the sum
     /// being the negative gradient's.
-    fn guess(&self, start: &Theta, forecast: &Forecast) -> Result<Option<Guess>, Error> {
+    fn guess(&self, start: &Theta, forecast: &ExpectedSteps) -> Result<Option<Guess>, Error> {
         let Some((all, _)) = self.curvature(Sum::Outer(&Outer::Shrunk { radius: 1 << 62 }))? else { return Ok(None) };
         let features = self.lattice.features();
         let mut centre = self.lattice.standardised(start);
@@ -441,12 +495,12 @@ impl Sample<'_> {
     }
 }
 
-/// How far noise keeps iterates from the optimum, in lattice units: the stationary law of
+/// How far noise keeps iterates from the optimum, in lattice units: the stationary distribution of
 /// `theta <- theta - eta (h theta + lambda z)`, and three deviations of its length. None when the
 /// steps do not contract.
-fn noise_radius(forecast: &Forecast, slope: f64, lattice: &Lattice) -> Option<f64> {
+fn noise_radius(forecast: &ExpectedSteps, slope: f64, lattice: &Lattice) -> Option<f64> {
     let features = lattice.features() as f64;
-    let Forecast { step_size, noise_sd, .. } = *forecast;
+    let ExpectedSteps { step_size, noise_sd, .. } = *forecast;
     let kept = 1.0 - step_size * slope;
     let variance = (step_size * noise_sd).powi(2) / (1.0 - kept * kept);
     let far = 1.0 + 3.0 / (2.0 * features).sqrt();

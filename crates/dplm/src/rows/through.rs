@@ -16,9 +16,7 @@ use super::{
 };
 use crate::{
     Error,
-    lattice::{
-        BLOCK_ROWS, COMPRESSED, GramSum, Kernel, Ladder, Moments, Outer, RowBlock, Whitening, compressed, norms_sq,
-    },
+    lattice::{BLOCK_ROWS, GramSum, Kernel, Ladder, Moments, Outer, Reencoded, RowBlock, Whitening},
 };
 
 /// Rows seen through a released matrix: what a round of whitening asks. Answers are sealed as those
@@ -55,7 +53,7 @@ const BLOCKS: usize = 16;
 /// Rows as they are re-encoded, a few at a time.
 pub(super) struct Through<'a, H> {
     rows: &'a H,
-    /// None where rows stay as they are.
+    /// `None` if rows stay as they are.
     whitening: Option<&'a Whitening>,
     /// Coefficients of a row before.
     features: usize,
@@ -74,20 +72,20 @@ impl<H: Held> Held for Through<'_, H> {
         add: impl Fn(T, Piece<'_>) -> T + Sync + Send,
     ) -> Result<Vec<T>, Error> {
         let (length, kernel) = (BLOCKS * RowBlock::len_for(self.features), Kernel::best());
-        let add = |(mut buffer, mut sum): (Vec<f32>, T), piece: Piece<'_>| {
+        let add = |(mut buffer, mut sum): (Reencoded, T), piece: Piece<'_>| {
             for cells in piece.cells.chunks(length) {
-                let cells = match self.whitening {
-                    None => cells,
+                let (cells, norms_sq) = match self.whitening {
+                    None => (cells, &[][..]),
                     Some(whitening) => {
                         whitening.encode_into(kernel, cells, &mut buffer);
-                        &buffer
+                        (&buffer.cells[..], &buffer.norms_sq[..])
                     }
                 };
-                sum = add(sum, Piece { cells, bounds: &[], depths: &[] });
+                sum = add(sum, Piece { cells, norms_sq, bounds: &[], depths: &[] });
             }
             (buffer, sum)
         };
-        let parts = self.rows.fold(|| (Vec::new(), start()), add)?;
+        let parts = self.rows.fold(|| (Reencoded::default(), start()), add)?;
         Ok(parts.into_iter().map(|(_, sum)| sum).collect())
     }
 }
@@ -115,7 +113,7 @@ impl Measuring<'_> {
         let parts = rows.fold(
             || Part::new(self),
             |mut part, piece| {
-                part.add(self, piece.cells);
+                part.add(self, piece);
                 part
             },
         )?;
@@ -152,9 +150,9 @@ impl Measured {
     }
 }
 
-/// One row in so many is kept as a long one.
+/// One row in this number is kept as a long one.
 const ONE_IN: usize = 128;
-/// More than one in so many are not: then the cut is raised.
+/// If more rows than one in this number are long, the cut is raised.
 const MOST_ONE_IN: u64 = 16;
 
 /// What one thread has found.
@@ -165,7 +163,6 @@ struct Part {
     /// Rows with a larger squared norm are kept; none before rows were seen.
     cut_sq: Option<f64>,
     seen: u64,
-    columns: Vec<[f32; COMPRESSED]>,
 }
 
 impl Part {
@@ -173,25 +170,21 @@ impl Part {
         Part {
             tally: vec![0; measuring.ladder.len() + 1],
             moments: GramSum::new(measuring.kernel, measuring.features),
-            long: Gather::new(measuring.features),
+            long: Gather::new(measuring.kernel, measuring.features),
             cut_sq: None,
             seen: 0,
-            columns: Vec::new(),
         }
     }
 
-    fn add(&mut self, measuring: &Measuring<'_>, cells: &[f32]) {
+    fn add(&mut self, measuring: &Measuring<'_>, piece: Piece<'_>) {
         let Measuring { ladder, features, kernel } = *measuring;
-        ladder.tally(kernel, cells, features, &mut self.tally);
-        let norms: Vec<f64> = RowBlock::all(cells, features).flat_map(|block| norms_sq(kernel, block)).collect();
+        let norms = piece.norms_sq(kernel, features);
+        ladder.tally(kernel, (piece.cells, features), &norms, &mut self.tally);
         let cut_sq = self.cut_for(&norms);
-        for (block, norms) in RowBlock::all(cells, features).zip(norms.as_chunks::<BLOCK_ROWS>().0) {
+        for (block, norms) in RowBlock::all(piece.cells, features).zip(norms.as_chunks::<BLOCK_ROWS>().0) {
             self.moments.add_block(block);
             let long = (0..BLOCK_ROWS).fold(0, |long, row| long | u32::from(norms[row] > cut_sq) << row);
-            if long != 0 {
-                compressed(kernel, block, &[0.0; BLOCK_ROWS], long, &mut self.columns);
-                self.long.add(&self.columns, long.count_ones() as usize);
-            }
+            self.long.add(block, &[0.0; BLOCK_ROWS], long);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::{Encoded, answer::above_in_all};
+use super::{Encoded, Rows, answer::above_in_all};
 use crate::{
     Error,
     formula::{Column, Kind},
@@ -23,7 +23,7 @@ use crate::{
 pub fn usable_units<'a>(groups: impl Iterator<Item = &'a Encoded>, neighbours: Neighbours) -> Result<Sensitive, Error> {
     // Whole numbers that are not all zeros have a norm above 0.
     let ladder = Ladder::Norms { radii: &[0] };
-    let tables = groups.map(|group| group.rows().tail_counts(&ladder, neighbours)).collect::<Result<Vec<_>, _>>()?;
+    let tables = groups.map(|group| group.tail_counts(&ladder, neighbours)).collect::<Result<Vec<_>, _>>()?;
     Ok(above_in_all(&tables, neighbours))
 }
 

@@ -11,7 +11,7 @@ use crate::{
     formula::Formula,
     options::Family,
     privacy::convert::Conversion,
-    request::{Command, Kind, OptionSpec, Said, Value},
+    request::{Command, OptionKind, OptionSpec, Said, Value},
 };
 
 /// The keys of the file beside options.
@@ -117,10 +117,16 @@ const DOCUMENT: [&str; 4] = ["interest", "simultaneous", "columns", "specificati
 
 fn value_of(spec: &OptionSpec, value: &DeValue<'_>) -> Option<Value> {
     match (spec.kind, value) {
-        (Kind::Number, DeValue::Float(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Number),
-        (Kind::Number, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Number),
-        (Kind::Whole, DeValue::Integer(number)) => number.as_str().replace('_', "").parse().ok().map(Value::Whole),
-        (Kind::Text | Kind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
+        (OptionKind::Number, DeValue::Float(number)) => {
+            number.as_str().replace('_', "").parse().ok().map(Value::Number)
+        }
+        (OptionKind::Number, DeValue::Integer(number)) => {
+            number.as_str().replace('_', "").parse().ok().map(Value::Number)
+        }
+        (OptionKind::Whole, DeValue::Integer(number)) => {
+            number.as_str().replace('_', "").parse().ok().map(Value::Whole)
+        }
+        (OptionKind::Text | OptionKind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
         _ => None,
     }
 }

@@ -54,8 +54,8 @@ pub struct Study {
 pub struct Interest {
     /// Its name.
     pub name: String,
-    /// Whether it was named; else it is the first coefficient, but for the intercept, that all
-    /// specifications have.
+    /// Whether it was named; otherwise it is the first coefficient other than the intercept that
+    /// all specifications have.
     pub stated: bool,
 }
 
@@ -84,7 +84,7 @@ pub enum StudyError {
     /// Something else.
     #[error("the study is not understood{place}: {problem}")]
     Unreadable {
-        /// Where, as ` in line 3`; empty where nobody can say.
+        /// Where, as ` in line 3`; empty if that is not known.
         place: String,
         /// What is wrong.
         problem: String,
@@ -246,7 +246,7 @@ impl Study {
 }
 
 impl Specification {
-    /// The model; none where only the table can say what the columns are.
+    /// The model; `None` if only the table can say what the columns are.
     fn model(&self) -> Option<Model> {
         self.formula.clone().into_model().ok()
     }
@@ -256,7 +256,7 @@ impl Specification {
     }
 }
 
-/// The first coefficient, but for the intercept, that all specifications have.
+/// The first coefficient other than the intercept that all specifications have.
 fn shared_coefficient(specifications: &[Specification]) -> Option<String> {
     let (first, others) = specifications.split_first()?;
     let model = first.model()?;

@@ -33,11 +33,11 @@ pub struct StudyFit {
     pub words: String,
     /// What is promised of all fits together.
     pub guarantee: Guarantee,
-    /// How many rows contribute to all specifications, as that was released; none where it was not.
+    /// How many rows contribute to all specifications, as released; `None` if it was not.
     pub rows_used: Option<Bounded>,
     /// The fits, the main one first.
     pub parts: Vec<StudyPart>,
-    /// The coefficient that is followed; none where none was named and the specifications share
+    /// The coefficient that is followed; `None` if none was named and the specifications share
     /// none.
     pub interest: Option<Interest>,
     /// Whether its intervals hold in all specifications at once.
@@ -235,7 +235,7 @@ fn another(noise: NoiseSource, place: usize) -> NoiseSource {
 }
 
 impl StudyFit {
-    /// Gives every fit the guarantee of the study: whoever sees one may see all.
+    /// Gives every fit the guarantee of the study, since anyone who sees one fit may see all.
     fn with_whole_guarantees(mut self) -> StudyFit {
         let of = self.parts.len();
         for place in 0..of {
@@ -282,7 +282,7 @@ impl StudyFit {
     }
 
     /// The estimate of the coefficient that is followed, and its interval at
-    /// [`interest_level`](Self::interest_level); none where it is not in the specification or not
+    /// [`interest_level`](Self::interest_level); `None` if it is not in the specification or not
     /// identified.
     ///
     /// # Errors

@@ -5,13 +5,13 @@ use std::{
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
 use super::{
     DataError,
     spool::{Spool, SpoolReader},
 };
+use crate::system::FileState;
 
 /// A file on disk, or a stream copied to a temporary file.
 pub(super) struct Bytes {
@@ -24,7 +24,7 @@ pub(super) struct Bytes {
 enum Place {
     Disk {
         path: PathBuf,
-        modified: Option<SystemTime>,
+        state: FileState,
     },
     Spool(Spool),
     /// Nothing on disk: the rows are in memory, decoded.
@@ -33,7 +33,7 @@ enum Place {
 
 impl Bytes {
     pub fn on_disk(path: &Path, metadata: &Metadata) -> Result<Self, DataError> {
-        let place = Place::Disk { path: path.to_owned(), modified: metadata.modified().ok() };
+        let place = Place::Disk { path: path.to_owned(), state: FileState::of(metadata) };
         Self { name: path.display().to_string(), length: metadata.len(), place }.refuse_empty()
     }
 
@@ -48,7 +48,8 @@ impl Bytes {
     pub fn inflated(path: &Path, name: &str, compression: Compression) -> Result<Self, DataError> {
         let unreadable = |error: io::Error| DataError::Unreadable { file: name.to_owned(), kind: error.kind() };
         let file = File::open(path).map_err(unreadable)?;
-        let most = compression.most_bytes(file.metadata().map_err(unreadable)?.len());
+        let metadata = file.metadata().map_err(unreadable)?;
+        let most = compression.most_bytes(metadata.len());
         let format = compression.name();
         let corrupt = |_| DataError::Corrupt { file: name.to_owned(), format };
         let (mut reader, mut read) = (compression.reader(file).map_err(corrupt)?, 0);
@@ -56,7 +57,9 @@ impl Bytes {
             let count = retried(|| reader.read(piece)).map_err(corrupt)?;
             read += count as u64;
             if read > most { Err(DataError::Inflates { file: name.to_owned(), format }) } else { Ok(count) }
-        })?;
+        });
+        unchanged(path, name, &FileState::of(&metadata))?;
+        let spool = spool?;
         Self { name: name.to_owned(), length: spool.length(), place: Place::Spool(spool) }.refuse_empty()
     }
 
@@ -92,15 +95,19 @@ impl Bytes {
 
     /// The file on disk, if it is still the file that was opened.
     pub fn file(&self) -> Result<File, DataError> {
-        let Place::Disk { path, modified } = &self.place else {
+        let Place::Disk { path, state } = &self.place else {
             return Err(DataError::UnknownFormat { file: self.name.clone() });
         };
-        let file = File::open(path).map_err(|error| self.unreadable(&error))?;
-        let now = file.metadata().map_err(|error| self.unreadable(&error))?;
-        if now.len() != self.length || now.modified().ok() != *modified {
-            return Err(DataError::Changed { file: self.name.clone() });
+        unchanged(path, &self.name, state)
+    }
+
+    /// Refuses what was read of a file that was written to, or replaced, meanwhile: its rows may be
+    /// partly those of before.
+    pub fn refuse_change(&self) -> Result<(), DataError> {
+        match &self.place {
+            Place::Disk { .. } => self.file().map(drop),
+            Place::Spool(_) | Place::Memory => Ok(()),
         }
-        Ok(file)
     }
 
     /// Whether two files are the same file or hold the same bytes. Reads both to the end, unless
@@ -140,6 +147,16 @@ impl Bytes {
     pub fn decode<T, E>(&self, format: &'static str, step: impl FnOnce() -> Result<T, E>) -> Result<T, DataError> {
         let outcome = panic::catch_unwind(AssertUnwindSafe(step));
         outcome.ok().and_then(Result::ok).ok_or_else(|| self.corrupt(format))
+    }
+}
+
+/// Opens a file that is still as it was.
+fn unchanged(path: &Path, name: &str, state: &FileState) -> Result<File, DataError> {
+    let unreadable = |error: io::Error| DataError::Unreadable { file: name.to_owned(), kind: error.kind() };
+    let file = File::open(path).map_err(unreadable)?;
+    match FileState::of(&file.metadata().map_err(unreadable)?) == *state {
+        true => Ok(file),
+        false => Err(DataError::Changed { file: name.to_owned() }),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
+    sync::{Mutex, PoisonError},
 };
 
 use super::{Cells, DataError, MISSING, identifier::Identifiers};
@@ -33,6 +34,8 @@ pub(super) enum Wanted {
     Level(LevelMap),
     /// The person a row belongs to.
     Person(Identifiers),
+    /// What was written, for a table that is made of these rows.
+    Written(Written),
 }
 
 /// Maps a value of any type to a code, cell by cell.
@@ -71,6 +74,19 @@ impl Extractor {
         Self { column: column.to_owned(), wanted: Wanted::Person(Identifiers::keyed(key)), strict }
     }
 
+    /// For a column that is handed on as it was written.
+    pub fn of_written(column: &str) -> Self {
+        Self { column: column.to_owned(), wanted: Wanted::Written(Written::default()), strict: false }
+    }
+
+    /// The different cells that were read, in the order of their codes; empty for other columns.
+    pub fn into_written(self) -> Vec<String> {
+        match self.wanted {
+            Wanted::Written(written) => written.into_cells(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The hashes of all persons so far, in the order of their numbers; empty for other columns.
     pub fn hashes(&self) -> Vec<u128> {
         match &self.wanted {
@@ -94,6 +110,7 @@ impl Extractor {
             Wanted::Day => self.checked_numbers(days(texts)),
             Wanted::Level(levels) => self.checked_codes(levels.texts(texts)),
             Wanted::Person(persons) => self.checked_persons(persons, &persons.texts(texts)),
+            Wanted::Written(written) => self.checked_codes(written.texts(texts)),
         }
     }
 
@@ -127,6 +144,7 @@ impl Extractor {
             Wanted::Day => "dates such as 2020-12-31",
             Wanted::Level(_) => "levels that the formula lists",
             Wanted::Person(_) => "an identifier in every row",
+            Wanted::Written(_) => "anything",
         };
         DataError::BadCell { column: self.column.clone(), wanted }
     }
@@ -193,6 +211,49 @@ pub(super) fn parse(cell: &str) -> f64 {
 pub(super) fn is_missing(cell: &str) -> bool {
     let cell = cell.trim();
     cell.is_empty() || ["NA", "N/A", "NaN", "null"].iter().any(|word| cell.eq_ignore_ascii_case(word))
+}
+
+/// The cells of a column as they were written; each different one has a code.
+#[derive(Default)]
+pub(super) struct Written {
+    known: Mutex<HashMap<String, u32>>,
+}
+
+impl Written {
+    fn code(&self, cell: String) -> u32 {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = u32::try_from(known.len()).unwrap_or(MISSING);
+        *known.entry(cell).or_insert(next)
+    }
+
+    /// Each goes to the place of its code, in whatever order they are visited.
+    fn into_cells(self) -> Vec<String> {
+        let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut cells = vec![String::new(); known.len()];
+        known.into_iter().for_each(|(cell, code)| cells[code as usize] = cell);
+        cells
+    }
+}
+
+impl Coding for Written {
+    type Code = u32;
+    const MISSING: u32 = MISSING;
+
+    fn text(&self, cell: &str) -> u32 {
+        if cell.len() > LONGEST_CELL { MISSING } else { self.code(cell.to_owned()) }
+    }
+
+    fn truth(&self, truth: bool) -> u32 {
+        self.code(truth.to_string())
+    }
+
+    fn integer(&self, integer: i128) -> u32 {
+        self.code(integer.to_string())
+    }
+
+    fn number(&self, number: f64) -> u32 {
+        self.code(number.to_string())
+    }
 }
 
 /// Maps a value to its index among the levels, whatever type the column is stored in.

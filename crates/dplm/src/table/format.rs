@@ -62,7 +62,11 @@ impl DataFile {
         pieces: Pieces,
         sink: &mut BlockSink<'_>,
     ) -> Result<(), DataError> {
-        self.format.for_each_block(&self.bytes, projection, pieces, sink)
+        let read = self.format.for_each_block(&self.bytes, projection, pieces, sink);
+        if !matches!(read, Err(DataError::Interrupted)) {
+            self.bytes.refuse_change()?;
+        }
+        read
     }
 
     /// Refuses a column that the other file does not have.

@@ -71,7 +71,7 @@ impl Block {
     }
 
     /// Some of the rows, in the given order.
-    pub(crate) fn only(&self, rows: &[usize]) -> Block {
+    pub fn only(&self, rows: &[usize]) -> Block {
         let of_column = |column: &Cells| match column {
             Cells::Numbers(cells) => Cells::Numbers(rows.iter().map(|&row| cells[row]).collect()),
             Cells::Levels(codes) => Cells::Levels(rows.iter().map(|&row| codes[row]).collect()),
@@ -80,7 +80,7 @@ impl Block {
     }
 
     /// Appends rows.
-    pub(crate) fn append(&mut self, other: Block) {
+    pub fn append(&mut self, other: Block) {
         self.rows += other.rows;
         for pair in self.columns.iter_mut().zip(other.columns) {
             match pair {

@@ -220,6 +220,25 @@ impl Source {
         Ok(numbers.into_iter().map(|number| hashes.get(number as usize).copied().unwrap_or(0)).collect())
     }
 
+    /// What is written in a column of each row, in order; empty for a missing cell. It is for
+    /// tables that are made of these rows for their owner, who names the column.
+    ///
+    /// # Errors
+    /// As [`for_each_block`](Self::for_each_block).
+    pub fn written(&self, column: &str) -> Result<Vec<String>, DataError> {
+        let extractor = [Extractor::of_written(column)];
+        let mut codes = Vec::new();
+        self.read(&[identifier(column)], &extractor, &ReadOptions::default(), &mut |block| {
+            if let Some(Cells::Levels(of_rows)) = block.columns.first() {
+                codes.extend_from_slice(of_rows);
+            }
+            Ok(())
+        })?;
+        let [extractor] = extractor;
+        let known = extractor.into_written();
+        Ok(codes.into_iter().map(|code| known.get(code as usize).cloned().unwrap_or_default()).collect())
+    }
+
     fn read(
         &self,
         columns: &[Column],

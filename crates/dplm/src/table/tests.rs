@@ -57,6 +57,28 @@ fn every_format_gives_the_same_blocks() {
     }
 }
 
+/// What is handed on is what was written, in the order of rows and whatever the format: text as it
+/// is, numbers as they print.
+#[test]
+fn cells_are_handed_on_as_they_were_written() {
+    let folder = TempDir::new().unwrap();
+    let written = |source: &Source, column: &str| source.written(column).unwrap();
+    let text = Source::from_csv_stream(&mut "id,x\n007,1\n,2\n007,3\nNA,4\n\"a,b\",5\n".as_bytes(), "rows").unwrap();
+    assert_eq!(written(&text, "id"), ["007", "", "007", "NA", "a,b"]);
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some((1 << 53) + 1)]));
+    let names: ArrayRef = Arc::new(StringArray::from(vec![Some("007"), None, Some(" b")]));
+    let table = batch(vec![("id", ids), ("name", names)]);
+    write_parquet(&folder.path().join("a.parquet"), &table, Compression::SNAPPY);
+    write_arrow(&folder.path().join("b.arrow"), &table);
+    for name in ["a.parquet", "b.arrow"] {
+        let source = open(&folder.path().join(name)).unwrap();
+        assert_eq!(written(&source, "id"), ["7", "", "9007199254740993"], "{name}");
+        assert_eq!(written(&source, "name"), ["007", "", " b"], "{name}");
+    }
+    let refused = text.written("idd").unwrap_err();
+    assert!(refused.to_string().contains("'idd'"), "{refused}");
+}
+
 #[test]
 fn a_stream_is_text_or_either_format_of_arrow() {
     let folder = TempDir::new().unwrap();
@@ -398,6 +420,59 @@ fn a_file_that_changes_between_readings_is_refused() {
     fs::write(&path, "x\n1\n2\n").unwrap();
     let refused = read_with(&source, &[number("x")], &ReadOptions::default()).unwrap_err().to_string();
     assert!(refused.contains("changed while it was being read"), "{refused}");
+}
+
+/// Files of each format that are rewritten once their first block was read: longer, shorter, as
+/// long as before with the old time of modification, or by another file put in their place.
+#[test]
+fn a_file_that_changes_while_it_is_read_is_refused_or_read_as_it_was() {
+    type Change = fn(&Path, &[u8]);
+    let changes: [(&str, Change); 5] = [
+        ("grows", |path, bytes| fs::write(path, [bytes, bytes].concat()).unwrap()),
+        ("shrinks", |path, bytes| fs::write(path, &bytes[..bytes.len() / 2]).unwrap()),
+        ("is emptied", |path, _| fs::write(path, "").unwrap()),
+        ("is rewritten under its old date", |path, bytes| {
+            let modified = fs::metadata(path).unwrap().modified().unwrap();
+            // File systems stamp changes by a clock that ticks every few milliseconds.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            fs::write(path, bytes).unwrap();
+            fs::File::options().write(true).open(path).unwrap().set_modified(modified).unwrap();
+        }),
+        ("is replaced", |path, bytes| {
+            let other = path.with_extension("new");
+            fs::write(&other, bytes).unwrap();
+            fs::rename(&other, path).unwrap();
+        }),
+    ];
+    let folder = TempDir::new().unwrap();
+    let text: String = (0..20_000).map(|row| format!("{row}\n")).collect();
+    let csv = format!("x\n{text}");
+    let rows = batch(vec![("x", Arc::new(Int64Array::from_iter_values(0..20_000)))]);
+    for name in ["a.csv", "a.parquet", "a.arrow", "a.ipc"] {
+        let path = folder.path().join(name);
+        match name {
+            "a.csv" => fs::write(&path, &csv).unwrap(),
+            "a.parquet" => write_parquet(&path, &rows, Compression::SNAPPY),
+            "a.arrow" => write_arrow(&path, &rows),
+            _ => write_stream(&path, &rows),
+        }
+        let whole = fs::read(&path).unwrap();
+        for (what, change) in changes {
+            fs::write(&path, &whole).unwrap();
+            let source = open(&path).unwrap();
+            let mut blocks = 0;
+            let options = ReadOptions { block_rows: 1000, segment_bytes: 1000, ..ReadOptions::default() };
+            let read = source.for_each_block(&[number("x")], &options, &mut |_| {
+                if blocks == 0 {
+                    change(&path, &whole);
+                }
+                blocks += 1;
+                Ok(())
+            });
+            let refused = read.expect_err(what).to_string();
+            assert!(refused.contains("changed while it was being read"), "{name} {what}: {refused}");
+        }
+    }
 }
 
 #[test]

@@ -33,10 +33,10 @@ impl Default for CoverageConstants {
 /// theta_hat; at most 1.
 ///
 /// `separation` is T, the steps of each independent run or between checkpoints. With r the
-/// contraction, against m independent draws from the stationary law the mean is off by
-/// `sqrt(m) r^T S / (eta lambda)` in the law's own units, `S = 1 + 2 c0^2 sigma sqrt(p)`, and the
-/// covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal blocks differ by `D^(lT)`
-/// and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
+/// contraction, against m independent draws from the stationary distribution the mean is off by
+/// `sqrt(m) r^T S / (eta lambda)` in that distribution's own units, `S = 1 + 2 c0^2 sigma sqrt(p)`,
+/// and the covariance by `sqrt(p) m r^T` in relative Frobenius norm: the diagonal blocks differ by
+/// `D^(lT)` and the block (l, k) by `(I - eta Sigma)^(|l-k|T)` times a contraction. So
 ///
 /// ```text
 /// shortfall = r^T (sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p))
@@ -74,29 +74,12 @@ pub fn coverage_shortfall(
 /// T = ceil( ln((sqrt(m) S / (2 eta lambda) + 3/2 m sqrt(p)) / beta) / ln(8/7) )
 /// ```
 ///
-/// with the default [`CoverageConstants`]; [`coverage_steps_with`] takes others.
-///
 /// # Paper
 /// Theorem "Coverage": `T >= c log(sigma m p / (eta lambda beta))`.
 ///
 /// # Errors
 /// As [`coverage_shortfall`], and when beta is not a probability.
 pub fn coverage_steps(
-    batches: usize,
-    features: usize,
-    sigma: f64,
-    eta: f64,
-    lambda: f64,
-    beta: f64,
-) -> Result<usize, OutOfRange> {
-    coverage_steps_with(&CoverageConstants::default(), batches, features, sigma, eta, lambda, beta)
-}
-
-/// [`coverage_steps`] with constants of one's own.
-///
-/// # Errors
-/// As [`coverage_steps`].
-pub fn coverage_steps_with(
     constants: &CoverageConstants,
     batches: usize,
     features: usize,
@@ -166,11 +149,11 @@ mod tests {
     #[test]
     fn coverage_steps_are_the_smallest_that_do() {
         let constants = CoverageConstants { c0: 2.0, ..CoverageConstants::default() };
-        let steps = coverage_steps_with(&constants, 10, 5, 1.0, 0.25, 0.1, 0.01).expect("valid");
+        let steps = coverage_steps(&constants, 10, 5, 1.0, 0.25, 0.1, 0.01).expect("valid");
         let at = |t| coverage_shortfall(&constants, 10, 5, 1.0, 0.25, 0.1, t).expect("valid");
         assert!(at(steps) <= 0.01 && at(steps - 1) > 0.01);
         assert_eq!(at(0), 1.0);
-        assert!(coverage_steps(10, 5, 1.0, 0.25, 0.1, 0.01).expect("valid") < steps);
-        assert!(coverage_steps(10, 5, 1.0, 0.25, 0.1, 1.5).is_err());
+        assert!(coverage_steps(&CoverageConstants::default(), 10, 5, 1.0, 0.25, 0.1, 0.01).expect("valid") < steps);
+        assert!(coverage_steps(&constants, 10, 5, 1.0, 0.25, 0.1, 1.5).is_err());
     }
 }

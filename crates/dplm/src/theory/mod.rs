@@ -1,6 +1,6 @@
-//! What planning a private fit takes of theory: the normal and Student t laws, and the paper's
-//! theorem on coverage. All of it is about public numbers; the rest of the paper's lemmas, as
-//! functions, is the crate `dplm-theory`.
+//! The theory that planning a private fit needs: the Gaussian and Student t distributions, and the
+//! paper's theorem on coverage. All of it is about public numbers; the rest of the paper's lemmas,
+//! as functions, is the crate `dplm-theory`.
 
 pub mod student;
 pub mod coverage;

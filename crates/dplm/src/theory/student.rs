@@ -9,7 +9,7 @@ use std::f64::consts::{PI, SQRT_2, TAU};
 
 use statrs::function::erf::erfc_inv;
 
-/// The standard normal distribution function `Phi(x)`, to a relative 1e-13 in either tail.
+/// The standard Gaussian distribution function `Phi(x)`, to a relative 1e-13 in either tail.
 ///
 /// # Examples
 /// ```
@@ -19,7 +19,7 @@ pub fn normal_cdf(x: f64) -> f64 {
     if x > 0.0 { 1.0 - normal_tail(x) } else { normal_tail(-x) }
 }
 
-/// The standard normal quantile: the x with `Phi(x) = prob`; infinite at 0 and 1, NaN outside.
+/// The standard Gaussian quantile: the x with `Phi(x) = prob`; infinite at 0 and 1, NaN outside.
 pub fn normal_quantile(prob: f64) -> f64 {
     if !(prob > 0.0 && prob < 1.0) {
         return at_the_edge(prob);
@@ -34,7 +34,7 @@ pub fn normal_quantile(prob: f64) -> f64 {
 
 /// Two-sided p-value of a t statistic: `P(|T| >= |t|)` with `df` degrees of freedom.
 ///
-/// `df` may be fractional, or infinite for the normal law; NaN when it is not positive.
+/// `df` may be fractional, or infinite for the Gaussian distribution; NaN when it is not positive.
 ///
 /// # Examples
 /// ```

@@ -2,11 +2,16 @@
 //! way.
 
 use std::sync::{
-    Mutex,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
-use dplm::rows::{Answering, Executor, RemoteError, answer};
+use dplm::{
+    Dataset, Error, GroupedDataset, Person, Reading,
+    formula::{By, Formula},
+    table::Schema,
+};
+use dplm_cluster::{Answering, Executor, RemoteError, answer};
 
 /// A fault in one query.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,4 +110,39 @@ impl Executor for Cluster {
     }
 
     fn cancel(&self) {}
+}
+
+/// The rows of a cluster, ready to be fitted.
+pub fn remote(
+    executor: Arc<dyn Executor>,
+    schema: &Schema,
+    formula: &Formula,
+    reading: &Reading<'_>,
+) -> Result<Dataset, Error> {
+    let features = reading.design(&reading.model(formula, schema)?).kept_features();
+    let most = reading.person.as_ref().map(Person::most_rows);
+    let rows = dplm_cluster::open(executor, features, most, reading.memory)?;
+    Dataset::elsewhere(rows, schema, formula, reading)
+}
+
+/// The same for each of several groups.
+pub fn remote_groups(
+    executor: Arc<dyn Executor>,
+    schema: &Schema,
+    formula: &Formula,
+    reading: &Reading<'_>,
+    by: &By,
+) -> Result<GroupedDataset, Error> {
+    let features = reading.model_by(formula, schema, by)?.1.kept_features();
+    let (groups, most) = (by.levels().len(), reading.person.as_ref().map(Person::most_rows));
+    let rows = dplm_cluster::open_groups(executor, features, groups, most, reading.memory)?;
+    GroupedDataset::elsewhere(rows, schema, formula, reading, by, None)
+}
+
+/// The cluster's own error, where it is one.
+pub fn refusal(error: &Error) -> Option<&RemoteError> {
+    match error {
+        Error::Other(error) => error.why(),
+        _ => None,
+    }
 }

@@ -9,12 +9,10 @@ use dplm::{
     formula::{Column, Formula, Kind, Model},
     lattice::{Clip, ClippedOuter, Design, Ladder, Lattice, Outer, Theta},
     privacy::{Neighbours, Person, Sensitive},
-    rows::{
-        BlockId, Builder, CustomQuery, Encoded, MemoryBuilder, MemoryRows, Packer, Persons, RemoteRows, Rows, Shape,
-        Term, Together, pack,
-    },
+    rows::{Builder, CustomQuery, Encoded, MemoryBuilder, Persons, Rows, Shape, Term, Together},
     table::{Block, Cells, Field, Schema, Type},
 };
+use dplm_cluster::{BlockId, Packer, pack};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -70,7 +68,7 @@ impl Data {
         Block { rows: self.y.len(), columns }
     }
 
-    pub fn rows(&self) -> MemoryRows {
+    pub fn rows(&self) -> Encoded {
         let design = standard_design(self.features());
         let mut builder = MemoryBuilder::new(&design);
         builder.push(&self.block());
@@ -92,9 +90,9 @@ impl Data {
 
     /// The same rows packed into blocks of `rows_in_block` rows, of which `blocks_in_answer` answer
     /// together.
-    pub fn on_a_cluster(&self, rows_in_block: usize, blocks_in_answer: usize) -> RemoteRows {
+    pub fn on_a_cluster(&self, rows_in_block: usize, blocks_in_answer: usize) -> Encoded {
         let cluster = Cluster { blocks_in_answer, ..Cluster::new(self.packed(rows_in_block)) };
-        RemoteRows::open(Arc::new(cluster), self.features(), None).unwrap()
+        dplm_cluster::open(Arc::new(cluster), self.features(), None, None).unwrap()
     }
 
     /// Blocks of packed rows, `rows_in_block` in each.
@@ -128,12 +126,18 @@ impl Data {
 
     /// The same on a cluster, in three parts that are packed a few rows at a time;
     /// `blocks_in_answer` blocks answer together.
-    pub fn persons_on_a_cluster(&self, persons: &[u32], most: u32, blocks_in_answer: usize) -> RemoteRows {
+    pub fn persons_on_a_cluster(&self, persons: &[u32], most: u32, blocks_in_answer: usize) -> Encoded {
         self.on_a_cluster_by(&standard_design(self.features()), persons, most, blocks_in_answer)
     }
 
     /// The same by another design.
-    pub fn on_a_cluster_by(&self, design: &Design, persons: &[u32], most: u32, blocks_in_answer: usize) -> RemoteRows {
+    pub fn on_a_cluster_by(&self, design: &Design, persons: &[u32], most: u32, blocks_in_answer: usize) -> Encoded {
+        let cluster = Cluster { blocks_in_answer, ..self.cluster_by(design, persons, most) };
+        dplm_cluster::open(Arc::new(cluster), self.features(), Some(most), None).unwrap()
+    }
+
+    /// The same before it is opened.
+    pub fn cluster_by(&self, design: &Design, persons: &[u32], most: u32) -> Cluster {
         let mut order: Vec<usize> = (0..persons.len()).collect();
         order.sort_by_key(|&row| persons[row]);
         let person = Person { rows: Some(most), ..Person::new("person") };
@@ -151,8 +155,7 @@ impl Data {
             }
             blocks.extend(packer.finish().into_iter().map(|block| block.bytes));
         }
-        let cluster = Cluster { blocks_in_answer, ..Cluster::new(blocks) };
-        RemoteRows::open_persons(Arc::new(cluster), self.features(), most, None).unwrap()
+        Cluster::new(blocks)
     }
 
     /// Row `i` replaced by row `j` of `other`.

@@ -200,6 +200,25 @@ fn native_predict(json: &str, described: ListSexp) -> savvy::Result<Sexp> {
     })
 }
 
+/// What multiplies the coefficients in each row, one row after another, and what is added to their
+/// sum; NaN in a row with a missing cell.
+#[savvy]
+fn native_design_rows(json: &str, described: ListSexp) -> savvy::Result<Sexp> {
+    answer(|| {
+        // SAFETY: the table is gone when this function returns.
+        let (fit, table) = (fit(json)?, unsafe { table::source(described) }?);
+        let found = work::run(None, |signals| {
+            let reading = |done, total| signals.reading(done, total);
+            let options = ReadOptions { progress: Progress::new(&reading), ..ReadOptions::default() };
+            Ok(fit.design_rows(&table, &options)?)
+        })?;
+        let missing = (vec![f64::NAN; fit.coefficients.len()], f64::NAN);
+        let (values, offsets): (Vec<Vec<f64>>, Vec<f64>) =
+            found.into_iter().map(|row| row.unwrap_or_else(|| missing.clone())).unzip();
+        Ok(list([("values", &|| numbers(values.concat())), ("offsets", &|| numbers(offsets.clone()))])?)
+    })
+}
+
 /// The mean response of each row with its standard error, its interval, and where a person's
 /// response falls.
 #[savvy]

@@ -4,8 +4,7 @@ use dplm::{
     moments::Moments,
     options::Choice,
     request::{
-        AccountOptions, Instead, Kind as OptionKind, Opt, OptionError, OptionSpec, PlanQuestion, Said, Sizes, Value,
-        OPTIONS,
+        AccountOptions, Instead, Opt, OptionError, OptionKind, OptionSpec, PlanQuestion, Said, Sizes, Value, OPTIONS,
     },
     table::Source,
     CheckedFit, FitRequest, RunOptions,
@@ -30,7 +29,7 @@ pub fn said(given: &ListSexp) -> Result<Said, Refusal> {
     Ok(said)
 }
 
-/// The value of an option, or a sentence on what it must be; nothing where `NULL` stands for the
+/// The value of an option, or a sentence on what it must be; `None` if `NULL` stands for the
 /// default.
 fn read(spec: &OptionSpec, given: Sexp) -> Result<Option<Value>, Refusal> {
     let wrong = || OptionError::new(spec.option, wanted(spec.kind)).into();

@@ -131,8 +131,8 @@ fn toml(given: &Given) -> Result<String, Refusal> {
     Ok(interest.into_iter().chain(simultaneous).chain(parts).collect())
 }
 
-/// Results side by side, from their documents: the `text` of the table, or nothing where it was
-/// written to a `path`.
+/// Results side by side, from their documents: the `text` of the table, or `NULL` if it was written
+/// to a `path`.
 #[savvy]
 fn native_table(documents: savvy::StringSexp, asked: ListSexp) -> savvy::Result<Sexp> {
     answer(|| {

@@ -2,13 +2,14 @@
 
 use dplm::{
     Contrast, Dataset, Fit, NoiseSource, Person, Progress,
-    diagnose::{Ols, OlsError, OlsFit, StandardisedRows, least_squares, least_squares_of_persons},
+    diagnose::StandardisedRows,
     method::dpgd,
     privacy::Unit,
     report::facts_json,
     table::{ReadOptions, Source},
 };
 use dplm_theory::{
+    clear::{Ols, OlsError, OlsFit, least_squares, least_squares_of_persons},
     law::IterateLaw,
     no_clipping::{Item, NoClippingCondition, check_condition, no_clipping_bound, paper_c0},
 };
@@ -222,7 +223,7 @@ fn on_raw_cells(
         None => least_squares(source, model, &options),
     };
     let ols = ols.map_err(|error| match error {
-        dplm::Error::Ols(error) => named(&error, &names),
+        dplm::Error::Other(error) => error.why().map_or_else(|| error.to_string(), |error| named(error, &names)),
         other => other.to_string(),
     })?;
     let found = LeastSquares::new(ols.into_inner(), names, level);

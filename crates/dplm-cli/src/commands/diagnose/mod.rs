@@ -1,4 +1,4 @@
-//! `dplm diagnose`: what whoever may see the rows can see.
+//! `dplm diagnose`: what users who may see the rows can see.
 
 mod measure;
 mod text;

@@ -57,7 +57,7 @@ fn spent_epsilon(account: &Account) -> String {
     }
 }
 
-/// What each analyst has spent and may spend; nothing where nobody is named.
+/// What each analyst has spent and may spend; empty if nobody is named.
 fn analysts(account: &Account) -> String {
     let Account { analysts, limit_of_others: others, .. } = account;
     if others.is_none()

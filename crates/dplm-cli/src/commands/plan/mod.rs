@@ -2,9 +2,8 @@
 
 mod text;
 mod picture;
-mod page;
 
-use dplm::Error;
+use dplm::{Error, report::plan_page};
 
 use crate::{
     args::PlanArgs,
@@ -32,7 +31,7 @@ pub fn run(args: &PlanArgs, printer: &Printer) -> Result<(), Failure> {
         Output::open(place)?.finish_with(&picture::draw(&forecast))?;
     }
     if let Some(place) = &args.page {
-        Output::open(place)?.finish_with(&page::draw(&forecast, &model_in_words(args, &asked)))?;
+        Output::open(place)?.finish_with(&plan_page(&forecast, &model_in_words(args, &asked)))?;
     }
     match [&args.json, &args.picture, &args.page].contains(&&Some(Destination::Stdout)) {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Interval length against the budget, as a picture anybody can open.
+//! Interval length against the budget, as a picture that every browser opens.
 
 use dplm::{
     plan::{AtBudget, Forecast},

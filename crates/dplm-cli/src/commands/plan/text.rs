@@ -3,7 +3,7 @@
 use dplm::{
     method::Family,
     number::two_digits_up,
-    plan::{AtBudget, Effect, Forecast, Foreseen, OtherWay, Outlook, Want, Way},
+    plan::{AtBudget, Forecast, ForeseenCoefficient, OtherWay, Outlook, StatedEffect, Want, Way},
 };
 
 use crate::{
@@ -52,7 +52,7 @@ fn coefficients(forecast: &Forecast) -> String {
     if forecast.coefficients.is_empty() {
         return String::new();
     }
-    let line = |one: &Foreseen| {
+    let line = |one: &ForeseenCoefficient| {
         let shown = |value: Option<f64>| value.map_or("not identified".to_owned(), significant);
         let times = one.std_error.map_or(String::new(), |error| format!("{:.2}", error / one.classical_error));
         cells![
@@ -98,7 +98,7 @@ fn questions(forecast: &Forecast) -> String {
             significant(want.std_error)
         ),
     };
-    let effect = |effect: &Effect| match (effect.right_sign, effect.significant) {
+    let effect = |effect: &StatedEffect| match (effect.right_sign, effect.significant) {
         (Some(sign), Some(found)) => format!(
             "  If {} is {}, its estimate has the right sign with probability {}, and it is significant with probability {} (without\n  privacy {}).\n",
             effect.name,

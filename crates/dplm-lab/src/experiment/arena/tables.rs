@@ -5,7 +5,7 @@ use dplm::{
     Design,
     formula::{Column, Formula, Kind, Model},
     method::{Outcome, Target},
-    rows::{MemoryBuilder, MemoryRows},
+    rows::{Encoded, MemoryBuilder},
     table::{Block, Cells},
 };
 use dplm_simulate::Setting;
@@ -96,7 +96,7 @@ enum Truth<'a> {
 
 /// The rows that every contender gets, and the truth behind them.
 pub(super) struct Trial<'a> {
-    pub rows: MemoryRows,
+    pub rows: Encoded,
     pub design: Design,
     pub formula: Formula,
     blocks: Vec<Block>,

@@ -79,6 +79,9 @@ pub(in crate::experiment) struct Block {
     targets: Vec<Target>,
     /// The same everywhere, or one for each n.
     repetitions: Repetitions,
+    /// Whether each table is also fitted for predictions.
+    #[serde(default)]
+    predicts: bool,
 }
 
 /// One combination.
@@ -90,6 +93,7 @@ pub(in crate::experiment) struct Cell {
     pub rho: f64,
     pub target: Target,
     pub repetitions: u32,
+    pub predicts: bool,
 }
 
 impl Cell {
@@ -109,7 +113,7 @@ impl Block {
             for (index, &n) in self.n.iter().enumerate() {
                 for (&rho, &target) in self.rho.iter().flat_map(|rho| self.targets.iter().map(move |one| (rho, one))) {
                     let (design, errors, repetitions) = (design.clone(), errors.clone(), self.repetitions.at(index));
-                    cells.push(Cell { design, errors, n, rho, target, repetitions });
+                    cells.push(Cell { design, errors, n, rho, target, repetitions, predicts: self.predicts });
                 }
             }
         }
@@ -188,4 +192,6 @@ pub(super) enum Measure {
     Length,
     Rmse,
     Misfit,
+    /// What predictions err beyond least squares, over what the coefficients that are printed do.
+    Prediction,
 }

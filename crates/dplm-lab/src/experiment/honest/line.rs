@@ -40,6 +40,7 @@ pub(super) struct Line {
     pub coverage: Coverage,
     pub length: f64,
     pub rmse: f64,
+    pub prediction: f64,
     pub robust: f64,
     /// The share of fits that say that a logit is not the whole truth.
     pub misfit: f64,
@@ -101,7 +102,7 @@ impl Coverage {
 
 impl Line {
     pub(super) fn cells(&self, verdict: &str) -> Vec<String> {
-        let Cell { design, errors, n, rho, target, repetitions } = &self.cell;
+        let Cell { design, errors, n, rho, target, repetitions, .. } = &self.cell;
         let start = [
             design.clone(),
             errors.clone(),

@@ -125,6 +125,7 @@ impl Honest {
                     coverage: Coverage { judged: of("judged"), covered: of("covered"), effect: of("effect") },
                     length: of("length"),
                     rmse: of("rmse"),
+                    prediction: value("prediction"),
                     contradictions: of("contradictions"),
                     robust: value("robust"),
                     misfit: value("misfit"),
@@ -189,12 +190,14 @@ impl Honest {
             Measure::Length => "length against a fit without privacy",
             Measure::Rmse => "root mean square error against a fit without privacy",
             Measure::Misfit => "share of fits that say that a logit is not the whole truth",
+            Measure::Prediction => "excess squared error of predictions against that of the coefficients",
         };
         let number = |line: &Line| match limit.measure {
             Measure::Printed => line.printed,
             Measure::Length => line.length,
             Measure::Rmse => line.rmse,
             Measure::Misfit => line.misfit,
+            Measure::Prediction => line.prediction,
         };
         let chosen = lines.iter().filter(|line| limit.which.is(&line.cell, &line.term));
         let numbers: Vec<f64> = chosen.map(number).filter(|number| number.is_finite()).collect();
@@ -229,6 +232,20 @@ fn numbers(repetitions: &[Measures], name: &str, places: &[usize]) -> Vec<f64> {
     found.flat_map(|all| places.iter().map(|&place| all[place])).filter(|number| number.is_finite()).collect()
 }
 
+/// A number of each table, where there is one.
+fn numbers_of(repetitions: &[Measures], name: &str) -> Vec<f64> {
+    repetitions.iter().filter_map(|one| one.get(name).map(|all| all[0])).collect()
+}
+
+/// The mean of the second numbers over that of the first, table by table; two Monte-Carlo standard
+/// errors of their difference count for nothing.
+fn excess_ratio(own: &[f64], others: &[f64]) -> Option<f64> {
+    let more: Vec<f64> = others.iter().zip(own).map(|(other, own)| other - own).collect();
+    let (mean_more, mean_own) = (mean(&more)?, mean(own)?);
+    let variance = mean(&more.iter().map(|one| (one - mean_more).powi(2)).collect::<Vec<_>>())?;
+    Some(1.0 + (mean_more - 2.0 * (variance / more.len() as f64).sqrt()) / mean_own)
+}
+
 fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
@@ -236,7 +253,7 @@ fn mean(numbers: &[f64]) -> Option<f64> {
 impl Experiment for Honest {
     fn points(&self) -> Vec<Point> {
         let point = |(index, cell): (usize, Cell)| {
-            let Cell { design, errors, n, rho, target, repetitions } = &cell;
+            let Cell { design, errors, n, rho, target, repetitions, .. } = &cell;
             let (target, rows, seed) = (target.name(), self.population_rows, self.seed);
             Point {
                 key: format!(
@@ -277,6 +294,10 @@ impl Experiment for Honest {
         for name in ["robust", "misfit", "passes", "level_changes", "bare_numbers", "refused"] {
             put(name.to_owned(), mean(&numbers(repetitions, name, &[0])));
         }
+        put(
+            "prediction".to_owned(),
+            excess_ratio(&numbers_of(repetitions, "excess"), &numbers_of(repetitions, "predicted")),
+        );
         for (place, term) in terms.iter().enumerate().filter(|(place, term)| !terms[..*place].contains(term)) {
             let places: Vec<usize> = (0..terms.len()).filter(|&j| terms[j] == *term).collect();
             let of = |name: &str| numbers(repetitions, name, &places);

@@ -4,7 +4,7 @@ use dplm::{
     Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading, Warning,
     formula::Formula,
     lattice::Design,
-    method::{self, Outcome, Request, auto},
+    method::{self, Outcome, Purpose, Request, auto},
     plan::Choices,
     privacy::{Rho, noise::FixedSeed},
     report::facts_json,
@@ -68,6 +68,9 @@ impl Trial<'_> {
             _ => None,
         };
         let mut measures = self.compare(&sample, &fit, robust_of_table);
+        if self.cell.predicts {
+            measures.extend(self.excesses(&mut dataset, &fit, noise_seed)?);
+        }
         // Passes are counted where each row stands for itself.
         if repetition == 0 && self.world.person().is_none() {
             measures.extend([measure("passes", f64::from(self.passes(&source, &formula, noise_seed)?))]);
@@ -94,6 +97,20 @@ impl Trial<'_> {
         let rho = Rho::checked_from_f64(self.cell.rho).map_err(Error::from)?;
         let (target, person) = (self.cell.target.asked(), self.world.person());
         Ok(Request { target, level, person, ..Request::new(rho) })
+    }
+
+    /// What predictions err beyond least squares in the population, by the coefficients of a fit and
+    /// by those of one for predictions; nothing where the former lacks one.
+    fn excesses(&self, dataset: &mut Dataset, fit: &Fit, seed: u64) -> Result<Measures, LabError> {
+        let all = |fit: &Fit| -> Option<Vec<f64>> { fit.coefficients.iter().map(|one| one.estimate).collect() };
+        let Some(own) = all(fit) else { return Ok(Measures::new()) };
+        let request = Request { purpose: Purpose::Prediction, ..self.request(LEVEL)? };
+        let mut config = auto::Config::new(Request { target: None, ..request });
+        config.choices = self.choices;
+        let others = all(&dataset.fit(&config, NoiseSource::Seed(seed), Progress::NONE)?);
+        let others = others.expect("predictions have all coefficients");
+        let excess = |coefficients: &[f64]| self.population.excess(coefficients);
+        Ok(Measures::from([measure("excess", excess(&own)), measure("predicted", excess(&others))]))
     }
 
     /// `None` if the plan is refused: nothing is printed then, and nothing is spent.

@@ -45,7 +45,10 @@ impl<A: Ask> Sequence<'_, A> {
         let mut matrix = Mat::zeros(self.plan.features, k);
         kept.iter().enumerate().for_each(|(i, &row)| (0..k).for_each(|j| matrix[(row, j)] = turn[(i, j)]));
         let white = White::new(Whitening::new(matrix.as_ref()), kept);
-        let white = if earlier.row_length.is_some() { white.shortened() } else { white };
+        let white = match earlier.row_length {
+            Some(length) => white.shortened(length),
+            None => white,
+        };
         self.ask.whiten(&white.whitening, true)?;
         let radius = self.length_of_whitened(k, "length of rows")?;
         Ok(White { radius, ..white })

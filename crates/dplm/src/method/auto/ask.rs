@@ -1,5 +1,5 @@
-//! What the stages of a fit ask. Stages decide and spend; interpreters answer, and never see the
-//! budget.
+//! The questions of the stages of a fit. Stages decide and spend; interpreters answer, and never
+//! see the budget.
 //!
 //! There are two interpreters: [`OnRows`](super::on_rows::OnRows) answers with noise, and
 //! [`OnAssumptions`](super::on_assumptions::OnAssumptions) with what is expected and the noise that
@@ -27,7 +27,7 @@ pub(super) trait Ask: Sized {
     /// The most rows of a person, where persons are the unit; public.
     fn rows_in_unit(&self) -> Option<u32>;
 
-    /// The original rows in other coordinates, to be looked at only.
+    /// The original rows in other coordinates, for looking only.
     fn through<'s>(&'s mut self, to: &'s Whitening) -> Result<Box<dyn Look + 's>, Error>;
 
     /// Takes the original rows to the coordinates of the descent, where all later questions are
@@ -64,16 +64,16 @@ pub(super) trait Ask: Sized {
         progress: Progress<'_>,
     ) -> Result<Self::Run, Error>;
 
-    /// Where a few steps from a point lead.
+    /// Where a few steps from a point end.
     fn reached(&self, run: &Self::Run, from: &Self::Point, white: &White) -> Reached<Self::Point>;
 
     /// Releases what intervals need at the end of the descent.
     fn infer(&mut self, white: &White, last: &Descended<Self>, rights: Rights) -> Result<Self::Inferred, Error>;
 
-    /// What a descent says of its coefficients.
+    /// The estimates of the coefficients by a descent.
     fn estimate(&self, last: &Descended<Self>, white: &White) -> Estimate;
 
-    /// Releases what the intervals of scores need; none where no coefficient is identified.
+    /// Releases what the intervals of scores need; `None` if no coefficient is identified.
     fn infer_scores(
         &mut self,
         scores: &Scores,
@@ -86,6 +86,9 @@ pub(super) trait Ask: Sized {
 pub(super) trait Look {
     /// The length that about `cut` rows exceed, on a ladder that ends at `top`.
     fn length(&mut self, top: f64, cut: f64, spend: Spend) -> Result<Length, Error>;
+
+    /// The shares of rows that are longer than each of some lengths, which ascend.
+    fn shares_longer(&mut self, radii: &[f64], spend: Spend) -> Result<Vec<f64>, Error>;
 
     /// Second moments of rows shortened to this length.
     fn second_moments(&mut self, radius: f64, spend: Spend) -> Result<NoisyMatrix, Error>;

@@ -5,8 +5,8 @@ use faer::Mat;
 
 use crate::matrix::dot;
 
-/// The Gaussian distribution is cut into 20 slices on either side, each a quarter of a standard
-/// deviation wide: with a smooth function the sum over them is the integral to a few parts in 10^6.
+/// The Gaussian density is cut into `SLICES` slices of `SLICE` standard deviations on either side
+/// of its mean: for a smooth function the sum over them is the integral to a few parts in 10^6.
 const SLICES: i32 = 20;
 const SLICE: f64 = 0.25;
 
@@ -21,10 +21,10 @@ pub(super) fn logit(probability: f64) -> f64 {
 }
 
 /// `E v(z'theta) z z'` for rows `z = c + e`, `c` the constant direction of length one, or nothing,
-/// and `e` standard normal across it; `v = mu (1 - mu)`.
+/// and `e` standard Gaussian across it; `v = mu (1 - mu)`.
 ///
 /// With `theta = a c + t u`, `u` a direction across `c`, the linear function is `a + t x` with a
-/// standard normal `x`, and only `x` and the constant are correlated with it:
+/// standard Gaussian `x`, and only `x` and the constant are correlated with it:
 /// `E v z z' = m0 I + m1 (c u' + u c') + (m2 - m0) u u'` with `m_k = E v x^k`.
 pub(super) fn curvature(theta: &[f64], constant: Option<&[f64]>) -> Mat<f64> {
     let k = theta.len();
@@ -41,7 +41,7 @@ pub(super) fn curvature(theta: &[f64], constant: Option<&[f64]>) -> Mat<f64> {
     })
 }
 
-/// `E v x^k` for `v` at `a + t x`, `x` standard normal.
+/// `E v x^k` for `v` at `a + t x`, `x` standard Gaussian.
 fn moments(a: f64, t: f64) -> [f64; 3] {
     let (mut sums, mut all) = ([0.0; 3], 0.0);
     for slice in -SLICES..=SLICES {

@@ -1,4 +1,4 @@
-//! Estimates and intervals from what the descent released, and whether clipping bends them away
+//! Estimates and intervals from what the descent released, and whether clipping biases them away
 //! from least squares.
 
 use crate::privacy::noise::RandomWords;
@@ -30,18 +30,18 @@ const CURVATURE_NOISE: f64 = 0.1;
 /// A column whose curvature stands less than this far above its noise would make every interval
 /// unbounded: it is left out after all.
 const RESOLVED: f64 = 3.0;
-/// The test of bending is made at a clip this many times as wide: at a quarter of it a gradient is
-/// little more than the sign of a residual, which one row moves little, so that skewed errors stand
-/// out. At a wider clip its noise would be ten times that of the estimate.
+/// The test for bias by clipping is made at a clip this many times as wide: at a quarter of it a
+/// gradient is little more than the sign of a residual, which one row moves little, so that skewed
+/// errors stand out. At a wider clip its noise would be ten times that of the estimate.
 const NARROWER: f64 = 0.25;
 /// The curvature at that clip is at most this share of the second moments for normal errors clipped
 /// at 3.3 standard deviations or less.
 const STEEPEST: f64 = 0.6;
-/// Errors as skewed as an exponential law must be seen with this probability, or a fit that
-/// clipping could bend is not called least squares.
+/// Errors as skewed as exponential ones must be seen with this probability, or a fit that clipping
+/// could bias is not called least squares.
 const SURELY_SEEN: f64 = 0.9;
 /// Its false-alarm rate. A false alarm costs a sentence, since both coefficients are the same then;
-/// a fit that is bent and not said to be has intervals for something else.
+/// a fit that is biased without saying so has intervals for something else.
 const FALSE_ALARM: f64 = 0.05;
 
 /// The rights to release what intervals need.
@@ -56,17 +56,17 @@ pub(super) struct Inferred {
     pub newton: Newton,
     /// Standardised parameters that were in the descent and could not be resolved by the curvature.
     pub dropped: Vec<usize>,
-    /// What the test of bending saw; none where it was not made.
+    /// What the test for bias by clipping saw; `None` if it was not made.
     pub bend: Option<Bend>,
     /// How well the model fits, where that was released.
     pub quality: Option<Quality>,
 }
 
-/// What the test of whether clipping bends the fit saw.
+/// What the test of whether clipping biases the fit saw.
 pub(super) struct Bend {
-    /// Standardised parameters that clipping moves; none where the test does not reject.
+    /// Standardised parameters that clipping moves; empty if the test does not reject.
     pub moved: Vec<usize>,
-    /// Whether it would have seen errors as skewed as an exponential law.
+    /// Whether it would have seen errors as skewed as exponential ones.
     pub is_sharp: bool,
 }
 
@@ -156,11 +156,11 @@ impl<R: RandomWords> OnRows<'_, R> {
     /// The parameters that clipping moves away from least squares, by a test on the mean gradient
     /// at the estimate under a narrower clip.
     ///
-    /// Where errors are symmetric that gradient is zero on average at any clip, and clipping bends
-    /// nothing. Its covariance is that of its own noise, of sampling (a clipped gradient is no
+    /// Where errors are symmetric that gradient is zero on average at any clip, and clipping makes
+    /// no bias. Its covariance is that of its own noise, of sampling (a clipped gradient is no
     /// longer than the clip) and, through the curvature, of the estimate. Second moments in
     /// whitened coordinates are near one, so that the gradient, seen from the kept parameters, is
-    /// also the direction in which they are off.
+    /// also the direction of their bias.
     fn bend(&mut self, estimate: &Estimate<'_>, descent: &Descent, spend: Spend) -> Result<Bend, Error> {
         let Estimate { newton, coordinates, has_intercept, error_sd, tail } = *estimate;
         let theta = newton.parameters();
@@ -177,8 +177,8 @@ impl<R: RandomWords> OnRows<'_, R> {
         let entry = |j: usize, k: usize| STEEPEST.powi(2) * of_estimate[(j, k)] + noise * inverse_gram[(j, k)];
         let covariance = Mat::from_fn(kept.len(), kept.len(), entry);
         let precision = inverse(&covariance);
-        // The constant, which skewed errors move before anything else, by its most precise estimate
-        // if nothing else moves.
+        // The constant, which skewed errors move before anything else, by the estimate that is most
+        // precise if no other coefficient moves.
         let ratio = |place: usize| match place {
             0 if has_intercept => times(&precision, &shift)[0].abs() / precision[(0, 0)].sqrt(),
             _ => shift[place].abs() / covariance[(place, place)].sqrt(),
@@ -208,7 +208,7 @@ impl Plan {
     }
 
     /// The kept columns that the curvature resolves, by their places; all of them where an earlier
-    /// fit has settled which are in the model.
+    /// fit has decided which are in the model.
     fn resolved(&self, curvature: &Curvature, all: &Coordinates, design: &Design) -> Vec<usize> {
         if self.earlier.is_some() {
             return (0..all.kept.len()).collect();
@@ -220,7 +220,7 @@ impl Plan {
         if places.is_empty() { vec![0] } else { places }
     }
 
-    /// The length to which rows are shortened for the curvature, where they are not that short
+    /// The length to which rows are shortened for the curvature, unless they have been shortened
     /// already.
     pub(super) fn curvature_length(&self, white: &White, rho: f64) -> f64 {
         white.row_length.unwrap_or_else(|| self.curvature_radius(white.radius, white.features(), rho))
@@ -244,8 +244,8 @@ fn limit(place: usize, kept: usize, has_intercept: bool) -> f64 {
     -normal_quantile(FALSE_ALARM * share / 2.0)
 }
 
-/// The mean of errors that follow a centred exponential law of standard deviation 1, clipped at
-/// `clip`, or at 1 where that is less: `c - 2 sinh(c) / e`.
+/// The mean of errors that follow a centred exponential distribution of standard deviation 1,
+/// clipped at `clip`, or at 1 where that is less: `c - 2 sinh(c) / e`.
 fn exponential_shift(clip: f64) -> f64 {
     let clip = clip.min(1.0);
     clip - 2.0 * clip.sinh() / std::f64::consts::E
@@ -261,7 +261,7 @@ fn places_among(kept: &[usize], columns: &[usize]) -> Vec<usize> {
     columns.iter().filter_map(|column| kept.iter().position(|one| one == column)).collect()
 }
 
-/// The first steps, one in so many, are still on their way.
+/// The first steps, one in `SKIPPED_PART`, are still on their way.
 const SKIPPED_PART: usize = 10;
 
 /// The mean of the iterates after the first.
@@ -269,10 +269,10 @@ pub(super) fn late_mean(run: &Trajectory) -> Vec<f64> {
     mean(&run.theta[run.theta.len() / SKIPPED_PART..])
 }
 
-/// An estimate without intervals: one step from the mean iterate in the directions that were
+/// An estimate without intervals: one Newton step from the mean iterate in the directions that were
 /// stretched to full length, where the curvature is about the share of rows that are not clipped.
-/// In the others the descent has hardly moved and a step would divide noise by noise: they keep the
-/// mean of the late iterates, which shrinks them.
+/// In the other directions the descent has hardly moved, and a step would divide noise by noise:
+/// they keep the mean of the late iterates, which shrinks them.
 pub(super) fn predicted(run: &Trajectory, moments: &[f64], tail: f64) -> Vec<f64> {
     let steps = run.gradient.len();
     let (theta, gradient, late) = (mean(&run.theta[..steps]), mean(&run.gradient), late_mean(run));

@@ -34,8 +34,8 @@ const ENTRY_SD: f64 = 1e-5;
 /// The mean of the second moments that are seen is believed where it stands this many standard
 /// deviations from what was known.
 const STANDS_OUT: f64 = 4.0;
-/// The largest eigenvalue that noise alone makes is below this many times the edge of its law, but
-/// for one in thousands.
+/// The largest eigenvalue that noise alone makes is below this many times the edge of its
+/// distribution, except in one case of thousands.
 const ABOVE_EDGE: f64 = 1.25;
 /// No direction is stretched further than this where released moments say that it is shorter than
 /// was known.

@@ -76,7 +76,7 @@ impl<A: Ask> Sequence<'_, A> {
             floor: plan.floor_for(design, learned.level_rows),
             shortened: false,
         };
-        let white = found.white(plan.request.purpose, design);
+        let white = found.white(plan, design);
         self.ask.whiten(&white.whitening, false)?;
         let k = white.features();
         let radius = self.length_of_whitened(k, "length of rows")?;
@@ -88,7 +88,7 @@ impl<A: Ask> Sequence<'_, A> {
 }
 
 impl Learned {
-    /// A model's standardised parameters as those of the model that holds its terms; none where it
+    /// A model's standardised parameters as those of the model that holds its terms; `None` if it
     /// has a term that the other lacks.
     ///
     /// With the terms `a` in their own units, columns are `z = S a` in both, so that

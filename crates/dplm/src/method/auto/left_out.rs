@@ -4,13 +4,13 @@ use faer::Mat;
 
 use super::whiten::RESOLVED;
 use crate::{
-    interval::{Curvature, Floor, Resolved, resolve},
+    interval::{Curvature, Floor, Pivot, Resolved, resolve},
     lattice::{Design, Slot},
     matrix::columns,
     warning::{Cause, LeftOut},
 };
 
-/// At most so many columns are named as making up another.
+/// At most this many columns are named as making up another.
 const NAMED: usize = 3;
 /// A column is named when leaving it out would leave at least this share of the variance that the
 /// others explain unexplained.
@@ -50,8 +50,10 @@ fn cause(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, least: f64
             false => Cause::LittleSpread,
         };
     }
-    Cause::Combination {
-        of: most_alike(j, kept, law, basis, intercept).iter().map(|&k| design.names()[k].clone()).collect(),
+    let alike = most_alike(j, kept, law, basis, intercept);
+    match alike.is_empty() {
+        true => Cause::Weak,
+        false => Cause::Combination { of: alike.iter().map(|&k| design.names()[k].clone()).collect() },
     }
 }
 
@@ -61,19 +63,20 @@ fn is_nothing(law: &Curvature, column: &[f64]) -> bool {
     law.quadratic(column) <= RESOLVED * law.covariance_form(column, column, column).sqrt()
 }
 
-/// The kept columns without which the most would be new in column `j`.
+/// The kept columns without which the most would be new in column `j`, as far as that is clear of
+/// noise.
 fn most_alike(j: usize, kept: &[usize], law: &Curvature, basis: &Mat<f64>, intercept: bool) -> Vec<usize> {
     let new_without = |left: Option<usize>| {
         let others: Vec<usize> = kept.iter().copied().filter(|&k| k < j && Some(k) != left).chain([j]).collect();
         let none = Floor::none(others.len());
-        resolve(law, &columns(basis, &others), &none, f64::NEG_INFINITY).pivots.last().map_or(0.0, |one| one.value)
+        let found = resolve(law, &columns(basis, &others), &none, f64::NEG_INFINITY);
+        *found.pivots.last().expect("a column has a pivot")
     };
-    let (all, own) = (new_without(None), law.quadratic(basis.col_as_slice(j)));
+    let (all, own) = (new_without(None).value, law.quadratic(basis.col_as_slice(j)));
     let candidates = kept.iter().copied().filter(|&k| k < j && !(intercept && k == 0));
-    let mut gains: Vec<(usize, f64)> = candidates.map(|k| (k, new_without(Some(k)) - all)).collect();
-    gains.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let notable = |gain: f64| gain > NOTABLE * own.max(f64::MIN_POSITIVE);
-    let first = gains.first().map(|(k, _)| *k);
-    let named: Vec<usize> = gains.iter().take(NAMED).filter(|(_, gain)| notable(*gain)).map(|(k, _)| *k).collect();
-    if named.is_empty() { first.into_iter().collect() } else { named }
+    let gain = |k: usize| (k, new_without(Some(k)));
+    let mut gains: Vec<(usize, Pivot)> = candidates.map(gain).collect();
+    gains.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    let is_clear = |new: &Pivot| new.value - all > (NOTABLE * own).max(RESOLVED * new.sd);
+    gains.iter().take(NAMED).filter(|(_, new)| is_clear(new)).map(|(k, _)| *k).collect()
 }

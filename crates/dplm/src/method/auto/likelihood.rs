@@ -127,7 +127,7 @@ pub(super) struct Inferred {
     pub quality: Option<Quality>,
 }
 
-/// Why there is no number, where there is none.
+/// Why no estimate is given, if none is.
 pub(super) enum Doubt {
     None,
     /// Outcomes never contradict the fit in these standardised parameters.
@@ -289,7 +289,7 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
     }
 
     /// The constant from the mean of the responses, and a few steps from there. Steps are
-    /// preconditioned by the curvature that normal rows would have.
+    /// preconditioned by the curvature that Gaussian rows would have.
     fn likely_start(&mut self, white: &White, share: f64) -> Result<Vec<f64>, Error> {
         let k = white.features();
         let direction = constant(self.design, white);
@@ -468,7 +468,7 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
 
     /// The least spread of gradients, in units of the curvature, at which outcomes are taken to
     /// contradict the fit. Where rows are weighted by `w` the spread is about `E w^2 / E w`, at
-    /// least the mean weight; none where that is not known.
+    /// least the mean weight; `None` if that is not known.
     fn least_spread(&self, white: &White) -> Option<f64> {
         let expected = match self.design.weights() {
             None => Some(1.0),

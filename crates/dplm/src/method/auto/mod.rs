@@ -1,37 +1,39 @@
 //! The automatic method: for tables whose columns are neither centred nor uncorrelated, with errors
 //! of unknown scale.
 //!
-//! The paper's algorithm wants features that are about white and a clip near the size of a
-//! gradient. Neither is known of a real table, and both can be found privately:
+//! The paper's algorithm needs features that are about white and a clip near the size of a
+//! gradient. Neither is known for a real table, and both can be found privately:
 //!
-//! 1. *Whitening.* Second moments are released in up to five rounds, each in the coordinates the
-//!    one before made, while a column is not resolved and a round is cheap. What the budget cannot
-//!    resolve then is left out of the model, in formula order.
-//! 2. *Start.* A clip threshold by noisy counts, and ten steps of descent, to be near the answer;
-//!    once more where the first start's own noise is as large as what is left of the response.
-//! 3. *Clip.* A threshold at the start: about as many rows are clipped as pays for itself at this
-//!    budget and target. For predictions it is widened to where squared errors are least
-//!    (`prediction.rs`).
-//! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on what is left of the budget.
-//! 5. *Curvature, covariance of gradients, and a test of whether clipping bends the fit*, for
-//!    intervals; not for prediction.
+//! 1. *Whitening.* Second moments are released in up to five rounds, each in the coordinates that
+//!    the previous round made, as long as a column is not resolved and a round is cheap. Columns
+//!    that the budget does not resolve by then are left out of the model, in formula order.
+//! 2. *Start.* A clip threshold by noisy counts, and ten steps of descent towards the answer;
+//!    repeated if the noise of the first start is as large as the residuals.
+//! 3. *Clip.* A threshold for gradients at the start: about the share of rows is clipped that pays
+//!    for itself at this budget and target. For predictions it is widened to where squared errors
+//!    are smallest (`prediction.rs`).
+//! 4. *Descent.* The paper's Algorithm 1 in the new coordinates, on the rest of the budget.
+//! 5. *Curvature, covariance of gradients, and a test of whether clipping biases the fit*, for
+//!    intervals; skipped for predictions.
 //!
 //! The releases that decide which columns are in the model are not used for intervals, so that a
-//! column's having passed says nothing about the error of its coefficient.
+//! column's passing says nothing about the error of its coefficient.
 //!
-//! For robust coefficients rows that are long once they are white are shortened, with their
-//! responses, to a public length, from the second round on.
+//! From the second round on, for robust coefficients, whitened rows longer than a public length are
+//! shortened to it, together with their responses. With the target `auto` that happens if the second
+//! round finds rows longer than Gaussian ones: no clip makes such a fit least squares. The length
+//! grows with the budget if released shares of rows promise shorter intervals (`length.rs`).
 //!
 //! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion
 //! holds for the whole fit. A row becomes a re-encoded row by a rule about that row and released
 //! numbers only. A row with a missing cell is a row of zeros throughout.
 //!
-//! `sequence.rs` has these stages in order, each decision and everything that is spent. What they
-//! ask (`ask.rs`) is answered by rows (`on_rows.rs`) or, for a forecast, by what is assumed of them
-//! (`on_assumptions.rs`).
+//! `sequence.rs` has these stages in order, each decision and everything that is spent. Their
+//! questions (`ask.rs`) are answered from rows (`on_rows.rs`) or, for a forecast, from assumptions
+//! about rows (`on_assumptions.rs`).
 //!
-//! Columns without bounds are taken to have unit scale and to lie within six units when the length
-//! of a row is looked for; rows beyond that are shortened, not lost.
+//! Columns without bounds are assumed to have unit scale, and to lie within six units when the
+//! length of rows is looked for; longer rows are shortened, not lost.
 
 mod ask;
 mod sequence;
@@ -40,6 +42,7 @@ mod known;
 mod again;
 mod learn;
 mod left_out;
+mod length;
 mod start;
 mod prediction;
 mod threshold;
@@ -49,6 +52,7 @@ mod quality;
 mod focus;
 mod on_rows;
 mod instrument;
+mod instruments;
 mod likelihood;
 mod bell;
 mod effects;
@@ -88,14 +92,14 @@ use on_assumptions::OnAssumptions;
 use on_rows::OnRows;
 use sequence::{Response, Sequence};
 
-/// What is asked of the method: there is nothing to tune.
+/// The request to the method, which has nothing to tune.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// What is asked of any method.
+    /// The part of the request that all methods have.
     pub request: Request,
-    /// How the budget is divided; for those who study the method.
+    /// How the budget is divided; set only to study the method.
     pub choices: Choices,
-    /// A fit of the same model that this one is to be pooled with.
+    /// An earlier fit of the same model, to be pooled with this one.
     earlier: Option<Arc<Earlier>>,
     /// Whether second moments are released elsewhere, for this model and others; and those, once
     /// they are.
@@ -119,14 +123,23 @@ pub struct Plan {
     /// others are partialled out.
     wanted: Option<Wanted>,
     partials_out: Option<Target>,
-    /// Whether long rows are shortened once they are white.
-    shortens: bool,
+    /// When long rows are shortened once they are white.
+    shortens: Shortens,
+}
+
+/// When rows are shortened once they are white.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shortens {
+    Never,
+    /// Where rows turn out to be longer than normal ones, which no clip makes least squares then.
+    WhereLong,
+    Always,
 }
 
 /// The method's name on the command line and in reports.
 pub(crate) const NAME: &str = ENTRY.name;
 
-/// Steps to be near the answer, and the size of any step.
+/// Steps of the start, and the size of all steps.
 const START_STEPS: u32 = 10;
 const STEP_SIZE: f64 = 0.5;
 
@@ -203,13 +216,15 @@ impl Config {
             learned,
             wanted,
             partials_out: None,
-            shortens: false,
+            shortens: Shortens::Never,
         };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
         plan.shortens = plan.shortens_rows(design);
         plan.partials_out = plan.prefers_partialling(design)?;
-        // What is left of a column after controls is clipped by itself.
-        plan.shortens &= plan.partials_out.is_none();
+        if plan.partials_out.is_some() {
+            // What is left of a column after controls is clipped by itself.
+            plan.shortens = Shortens::Never;
+        }
         plan.more_than_noise()?;
         // Any clip will do to learn whether the arithmetic can be made exact.
         plan.descent(features, 1.0, plan.rules().most_steps(), plan.request.rho.to_f64())?;
@@ -218,15 +233,15 @@ impl Config {
 }
 
 impl Plan {
-    /// Refuses what could only be noise: a mean gradient at zero, clipped at the size of the
-    /// responses, has noise `2 p / (n sqrt(rho))` times that size, over all coordinates. Where that
-    /// is 1 or more, an answer of zero is better than any the budget can buy.
+    /// Refuses a fit that could only be noise: a mean gradient at zero, clipped at the size of the
+    /// responses, has noise `2 p / (n sqrt(rho))` times that size, over all coordinates. If that is
+    /// 1 or more, an estimate of zero is better than any that the budget can buy.
     fn more_than_noise(&self) -> Result<(), ConfigError> {
         let needed = 2.0 * self.features as f64;
         if self.partials_out.is_some() || self.precision() >= needed {
             return Ok(());
         }
-        // Whoever wants intervals needs more than to be above the noise.
+        // Intervals need more than a signal above the noise.
         let enough = match self.request.purpose {
             Purpose::Inference => self.enough_for_intervals(),
             Purpose::Prediction => {
@@ -236,29 +251,32 @@ impl Plan {
         Err(ConfigError::NothingButNoise { features: self.features, rows: self.rows, enough })
     }
 
-    /// What public numbers say of how to divide the budget.
+    /// What the rules that divide the budget depend on; public.
     fn rules(&self) -> Rules {
         let Request { rho, neighbours, .. } = self.request;
         let target = self.gives_intervals().then(|| self.request.target());
         let asked = self.request.target.filter(|_| self.earlier.is_none());
         let at_any_price = matches!(asked, Some(Target::Population | Target::Sample));
         let (rows, features, choices) = (self.rows, self.features, self.choices);
-        Rules { rows, features, rho, neighbours, target, at_any_price, shortens: self.shortens, choices }
+        let shortens = self.shortens == Shortens::Always;
+        Rules { rows, features, rho, neighbours, target, at_any_price, shortens, choices }
     }
 
-    /// Whether long rows are shortened once they are white: for robust coefficients, where moments
-    /// are this fit's own and each row stands for itself.
-    fn shortens_rows(&self, design: &Design) -> bool {
+    /// Long rows are shortened for robust coefficients, asked for or not, where moments are this
+    /// fit's own and each row stands for itself.
+    fn shortens_rows(&self, design: &Design) -> Shortens {
         let own = self.known.is_none() && self.earlier.is_none() && !self.shares_moments;
         let alone = !self.request.has_several_rows() && design.weights().is_none();
-        self.gives_intervals()
-            && self.request.target() == Target::Robust
-            && own
-            && alone
-            && !self.rules().has_one_round()
+        let plain = self.family == Family::Gaussian && design.model().endogenous().is_none();
+        match self.request.target {
+            _ if !(own && alone && plain && self.gives_intervals()) || self.rules().has_one_round() => Shortens::Never,
+            Some(Target::Robust) => Shortens::Always,
+            None => Shortens::WhereLong,
+            Some(_) => Shortens::Never,
+        }
     }
 
-    /// Known moments, where the budget is too weak to do without trusting them.
+    /// Known moments, if the budget is too small for a fit that does not trust them.
     fn trusted(&self) -> Option<&Known> {
         self.known.as_ref().filter(|_| self.rules().is_weak())
     }
@@ -268,7 +286,8 @@ impl Plan {
         strength::precision(self.rows, self.request.rho.to_f64())
     }
 
-    /// The `n sqrt(rho)` below which there would be no intervals, and that below which only some.
+    /// The `n sqrt(rho)` below which there would be no intervals, and that below which only some
+    /// coefficients would have one.
     fn needed(&self) -> (f64, f64) {
         strength::needed(self.features, self.known.is_some() || self.shares_moments)
     }
@@ -322,7 +341,7 @@ impl Plan {
         self.wanted.as_ref().filter(|_| self.partials_out.is_some())
     }
 
-    /// The stages of a fit, to be gone through.
+    /// The stages of a fit, at their beginning.
     fn sequence<'a, A>(
         &'a self,
         design: &'a Design,
@@ -333,7 +352,7 @@ impl Plan {
         Sequence { plan: self, design, budget, ask, response: Response::of_model(design), progress }
     }
 
-    /// What the stages come to where columns are as assumed.
+    /// The results of the stages if columns are as assumed.
     fn foreseen(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
         let mut budget = Budget::new(self.request.rho);
         let ask = &mut OnAssumptions::new(self, assumed);
@@ -417,11 +436,11 @@ impl method::Plan for Plan {
         warnings
     }
 
-    /// What the same stages come to where columns are as assumed.
+    /// The results of the same stages if columns are as assumed.
     fn foresee(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
-        // How precise an earlier fit was is not assumed, and how alike the rows of a person are.
+        // Assumptions do not say how precise an earlier fit was, nor how alike a person's rows are.
         if design.model().endogenous().is_some() {
-            return Err(ConfigError::WithInstrument { what: "forecast" }.into());
+            return Err(ConfigError::NoForecastOfInstruments { longer: self.longer_set(design) }.into());
         }
         if self.earlier.is_some() || self.request.has_several_rows() {
             return Err(ConfigError::NoForecast.into());
@@ -441,7 +460,7 @@ impl method::Plan for Plan {
     }
 }
 
-/// Refuses what a fit with an instrument does not do.
+/// Refuses what a fit with an instrument does not offer.
 fn check_instrument(request: &Request, is_shared: bool) -> Result<(), ConfigError> {
     let what = match request.target {
         _ if is_shared => "groups, studies or refinements",
@@ -459,7 +478,7 @@ fn check_family(design: &Design, request: &Request) -> Result<(), ConfigError> {
         (!request.focus.is_empty(), "coefficients of interest"),
         (design.model().endogenous().is_some(), "an instrument"),
         (request.target() == Target::Robust, "the target robust"),
-        // The rows of a person vary less together than each by itself, by nobody knows how much.
+        // The rows of a person vary less together than separate rows do, by an unknown amount.
         (request.target() == Target::Person, "the target person"),
         (request.moments.is_some(), "public moments"),
     ];
@@ -469,12 +488,12 @@ fn check_family(design: &Design, request: &Request) -> Result<(), ConfigError> {
     }
 }
 
-/// What is publicly known of the largest norm of a standardised row, weighted as it is.
+/// A public bound on the norm of a standardised, weighted row.
 fn largest_norm(design: &Design) -> f64 {
     (design.largest_weight() * (1.0 + design.terms_norm_sq(STANDARD_RANGE))).sqrt()
 }
 
-/// The largest absolute response, in standardised units and weighted as it is.
+/// A public bound on the absolute response, in standardised units and weighted.
 fn largest_response(design: &Design) -> f64 {
     let largest = if design.response().range.0.is_finite() { design.largest_cell() } else { STANDARD_RANGE };
     largest * design.largest_weight().sqrt()
@@ -499,7 +518,7 @@ mod tests {
             learned: None,
             wanted: None,
             partials_out: None,
-            shortens: false,
+            shortens: Shortens::Never,
         };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);
         assert!((plan.curvature_radius(6.0, 8, 1e-4) - 4.0).abs() < 1e-12);

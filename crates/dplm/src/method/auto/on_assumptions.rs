@@ -1,8 +1,8 @@
-//! The answers of columns as they are assumed to be: what rows would answer, without its noise, and
-//! how much noise there would be.
+//! The answers that rows would give if columns are as assumed: without noise, and with the size of
+//! the noise that there would be.
 //!
-//! Rows are taken to be as long as normal ones and errors to be normal. The descent goes through
-//! the law of a clipped descent on white rows ([`white`](crate::plan::white)).
+//! Rows are assumed to be as long as Gaussian ones, and errors to be Gaussian. The descent is that
+//! of the formulas for a clipped descent on white rows ([`white`](crate::plan::white)).
 
 use faer::Mat;
 
@@ -15,7 +15,7 @@ use super::{
     likelihood::STEPS,
     sequence::{Descended, Ended},
     start,
-    whiten::{Found, LADDER_SPAN, White, length_exceeded_by},
+    whiten::{Found, LADDER_SPAN, White, length_exceeded_by, share_longer_than},
 };
 use crate::{
     Error, Progress,
@@ -75,7 +75,7 @@ pub(super) struct Course {
 pub(super) struct Outlook {
     /// How many times as long they are for what is not known of curvature and covariance.
     longer: f64,
-    /// Whether clipping could bend the fit, so that it is not called least squares.
+    /// Whether clipping could bias the fit, so that it is not called least squares.
     may_bend: bool,
 }
 
@@ -381,6 +381,10 @@ impl Look for Looking<'_> {
         let length = length_exceeded_by(&self.moments, self.unlike, cut / self.plan.rows as f64);
         let radius = length.clamp(top / LADDER_SPAN, top);
         Ok(Length { radius, at_edge: length < radius, is_beyond: length > radius })
+    }
+
+    fn shares_longer(&mut self, radii: &[f64], _spend: Spend) -> Result<Vec<f64>, Error> {
+        Ok(radii.iter().map(|&radius| share_longer_than(&self.moments, self.unlike, radius)).collect())
     }
 
     fn second_moments(&mut self, radius: f64, spend: Spend) -> Result<NoisyMatrix, Error> {

@@ -23,7 +23,7 @@ use crate::{
 /// Rows, and where noise comes from.
 ///
 /// # Guarantee
-/// Rows are read through releases only, each paid for by the `Spend` that is handed in.
+/// Rows are read through releases only, each paid for by the `Spend` that is passed in.
 pub(super) struct OnRows<'a, R> {
     pub plan: &'a Plan,
     pub design: &'a Design,
@@ -122,11 +122,7 @@ impl<R: RandomWords> Ask for OnRows<'_, R> {
     }
 
     fn shares_above(&mut self, at: &Vec<f64>, gammas: &[f64], spend: Spend) -> Result<Vec<f64>, Error> {
-        let counts = self.longer_than(at, gammas)?;
-        let mut share = |(index, part)| -> Result<f64, Error> {
-            Ok(release(counts.above(index), part, self.rng)?.values[0] as f64 / self.plan.rows as f64)
-        };
-        spend.in_parts(gammas.len() as u32).into_iter().enumerate().map(&mut share).collect()
+        shares(&self.longer_than(at, gammas)?, self.plan.rows, spend, self.rng)
     }
 
     fn descend(
@@ -163,6 +159,14 @@ impl<R: RandomWords> Ask for OnRows<'_, R> {
     }
 }
 
+/// Counts as shares of so many rows, each released with an equal part of the budget.
+fn shares(counts: &TailCounts, rows: u64, spend: Spend, rng: &mut impl RandomWords) -> Result<Vec<f64>, Error> {
+    let mut share = |(index, part)| -> Result<f64, Error> {
+        Ok(release(counts.above(index), part, rng)?.values[0] as f64 / rows as f64)
+    };
+    spend.in_parts(counts.len() as u32).into_iter().enumerate().map(&mut share).collect()
+}
+
 /// Rows in some coordinates.
 struct Looking<'s, S, R> {
     seen: S,
@@ -180,6 +184,11 @@ impl<S: std::ops::Deref<Target: Seen>, R: RandomWords> Look for Looking<'_, S, R
         let found = threshold::search(&counts, cut, spend, self.rng)?;
         let radius = radii[found.index] as f64 / UNIT;
         Ok(Length { radius, at_edge: found.index == 0, is_beyond: found.is_beyond })
+    }
+
+    fn shares_longer(&mut self, radii: &[f64], spend: Spend) -> Result<Vec<f64>, Error> {
+        let radii: Vec<u64> = radii.iter().map(|radius| (radius * UNIT).ceil() as u64).collect();
+        shares(&self.seen.longer_than(&radii, self.neighbours)?, self.count, spend, self.rng)
     }
 
     fn second_moments(&mut self, radius: f64, spend: Spend) -> Result<NoisyMatrix, Error> {

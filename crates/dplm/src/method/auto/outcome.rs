@@ -47,7 +47,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         };
         let left_out = all_left_out(&white, &dropped, names);
         NotKeptError::check(&left_out, &plan.request.keep)?;
-        // The test is made where clipping could bend the fit, and no test can show that it does
+        // The test is made where clipping could bias the fit, and no test can show that it does
         // not.
         let clipping = bend.map(|bend| clipping(&bend, threshold.tail, &left_out, names));
         let is_bent = matches!(clipping, Some(Warning::Bent { .. }));
@@ -72,7 +72,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         }
         Ok(Outcome {
             coefficients: coefficients.collect(),
-            // A bent fit is not least squares, nor are its residuals.
+            // A biased fit is not least squares, nor are its residuals.
             quality: quality.filter(|_| !is_bent),
             target,
             warnings,
@@ -110,7 +110,7 @@ impl Likely {
     }
 }
 
-/// Why there is no number, where there is none.
+/// Why no estimate is given, if none is.
 fn in_doubt(doubt: &Doubt, names: &[String]) -> Option<Warning> {
     match doubt {
         Doubt::None => None,
@@ -131,7 +131,7 @@ fn all_left_out(white: &White, dropped: &[usize], names: &[String]) -> Vec<LeftO
     left_out
 }
 
-/// What to say of a fit that clipping could bend.
+/// What to say of a fit that clipping could bias.
 fn clipping(bend: &Bend, share: f64, left_out: &[LeftOut], names: &[String]) -> Warning {
     let moved: Vec<String> = bend.moved.iter().map(|&j| names[j].clone()).collect();
     match (moved.is_empty(), is_in_errors(left_out), bend.is_sharp) {
@@ -148,7 +148,7 @@ fn contradicted(white: &White) -> Option<Warning> {
 }
 
 /// Whether what was left out is in the errors of many rows, which are not symmetric then. Where
-/// clipping could bend a fit, the test is too weak to be trusted with that. A rare level is in the
+/// clipping could bias a fit, the test is too weak to be trusted with that. A rare level is in the
 /// errors of few.
 fn is_in_errors(left_out: &[LeftOut]) -> bool {
     left_out.iter().any(|one| !matches!(one.cause, Cause::RareLevel | Cause::UnseenLevel))

@@ -1,11 +1,11 @@
 //! How much to clip where predictions are wanted and no intervals, and whether they are worth more
 //! than a mean.
 //!
-//! Squared errors pay for what clipping bends. At a clip `c` predictions are off by
+//! Bias by clipping adds to squared errors. At a clip `c` predictions are off by
 //! `2 p c^2 / (n^2 rho) + |bias|^2` on average, and clipping takes at most `B(c)` from the length
 //! of a mean gradient: the integral from `c` on of the share of gradients that are longer. Errors
-//! that have nothing to do with the columns bend the constant alone, by `B / sqrt(p)`; the rule
-//! allows for twice its square, and is free of scale.
+//! that are independent of the columns bias the constant alone, by `B / sqrt(p)`; the rule allows
+//! for twice its square, and is free of scale.
 
 use super::{
     Plan,
@@ -32,8 +32,8 @@ const COUNTS: u32 = 10;
 const PER_DOUBLING: f64 = 2.0;
 /// Clips are tried between the counts too.
 const TRIED_BETWEEN: u32 = 4;
-/// How much of what clipping can bend is allowed for, in units of what errors that have nothing to
-/// do with the columns bend.
+/// How much bias by clipping is allowed for, in units of the bias that errors independent of the
+/// columns make.
 const BENT: f64 = 2.0;
 
 impl<A: Ask> Sequence<'_, A> {
@@ -68,20 +68,20 @@ impl Plan {
     }
 }
 
-/// Shares of the gradients above the clips of the ladder.
-struct Tails(Vec<f64>);
+/// Shares of gradients, or of rows, above what is on a ladder.
+pub(super) struct Tails(pub(super) Vec<f64>);
 
 impl Tails {
     /// Noisy shares, put in order, less a standard deviation of their noise: what cannot be told
     /// from nothing is nothing.
-    fn of(noisy: &[f64], noise_sd: f64) -> Tails {
+    pub(super) fn of(noisy: &[f64], noise_sd: f64) -> Tails {
         let mut shares = nearest_in_order(noisy.iter().rev().copied());
         shares.reverse();
         Tails(shares.iter().map(|share| (share - noise_sd).clamp(0.0, 1.0)).collect())
     }
 
     /// The share above a clip, on straight lines between those of the ladder.
-    fn at(&self, place: f64) -> f64 {
+    pub(super) fn at(&self, place: f64) -> f64 {
         let (low, part) = (place.floor() as usize, place.fract());
         let next = self.0[(low + 1).min(self.0.len() - 1)];
         self.0[low] + part * (next - self.0[low])

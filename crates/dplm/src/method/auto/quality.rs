@@ -38,8 +38,8 @@ struct Estimate {
 }
 
 impl Plan {
-    /// None where the intercept is not in the model, where clipped rows are too many to say, or
-    /// where there is nothing but noise.
+    /// `None` if the intercept is not in the model, if too many rows are clipped to say, if rows are
+    /// shortened, or if there is nothing but noise.
     pub(super) fn quality(
         &self,
         white: &White,
@@ -49,7 +49,8 @@ impl Plan {
         design: &Design,
     ) -> Option<Quality> {
         let intercept = matches!(design.slots().first(), Some(Slot::Intercept));
-        if !intercept || white.coordinates.kept.first() != Some(&0) || self.request.target() == Target::Robust {
+        let is_robust = self.request.target() == Target::Robust || white.row_length.is_some();
+        if !intercept || white.coordinates.kept.first() != Some(&0) || is_robust {
             return None;
         }
         // Rows with a missing cell are zero, and in no mean.

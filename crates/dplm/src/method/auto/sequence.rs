@@ -1,4 +1,4 @@
-//! Every decision of a fit and everything it spends, in order.
+//! The stages of a fit: every decision and everything it spends, in order.
 
 use super::{
     NAME, Plan, START_STEPS, STEP_SIZE, ask::Ask, clip::Threshold, infer::Rights, known::Trust, largest_response,
@@ -12,7 +12,7 @@ use crate::{
     privacy::{Budget, PrivacyError, Spend},
 };
 
-/// A fit under way: its budget, and the interpreter that answers its stages.
+/// A fit in progress: its budget, and the interpreter that answers its stages.
 pub(super) struct Sequence<'a, A> {
     pub plan: &'a Plan,
     pub design: &'a Design,
@@ -27,7 +27,7 @@ pub(super) struct Sequence<'a, A> {
 pub(super) struct Response {
     /// Its largest absolute value, in the units of the rows.
     pub largest: f64,
-    /// No larger share of the rows is clipped.
+    /// The largest share of the rows that may be clipped.
     pub most_clipped: f64,
 }
 
@@ -38,7 +38,7 @@ impl Response {
     }
 }
 
-/// The descent on what was left of the budget.
+/// The descent on the rest of the budget.
 pub(super) struct Descended<A: Ask> {
     pub threshold: Threshold,
     pub descent: Descent,
@@ -52,10 +52,10 @@ pub(super) struct Ended<A: Ask> {
     pub inferred: Option<A::Inferred>,
 }
 
-/// Where few rows are longer than this many times the length that as many normal ones exceed, rows
-/// are as long as normal ones: two steps of the ladder on which lengths are looked for, one since
-/// they are found from above and one for the noise of its counts.
-const AS_NORMAL: f64 = 1.189_207_115_002_721;
+/// Rows count as no longer than Gaussian ones if the length that few of them exceed is at most this
+/// many times that of Gaussian rows: two steps of the ladder of lengths, one since lengths are
+/// found from above and one for the noise of its counts.
+pub(super) const AS_NORMAL: f64 = 1.189_207_115_002_721;
 
 impl<A: Ask> Sequence<'_, A> {
     /// The least-squares fit of a model, robust where the budget cannot afford a harmless clip.
@@ -75,11 +75,12 @@ impl<A: Ask> Sequence<'_, A> {
         self.budget.spend(what, self.plan.request.rho.share(share))
     }
 
-    /// A clip so wide that the fit is least squares, where the budget can afford one. It is derived
-    /// for rows as long as normal ones: longer ones are clipped at smaller residuals, by a clip
-    /// that must be so much wider.
+    /// A clip so wide that the fit is least squares, if the budget can afford one. It is derived
+    /// for rows as long as Gaussian ones; longer rows are clipped at smaller residuals, so their
+    /// clip must be wider by as much. No clip makes a
+    /// fit of shortened rows least squares.
     fn harmless(&self, white: &White) -> Option<Harmless> {
-        if self.plan.earlier.is_some() {
+        if self.plan.earlier.is_some() || white.row_length.is_some() {
             return None;
         }
         let (rules, features) = (self.plan.rules(), white.features());
@@ -104,11 +105,11 @@ impl<A: Ask> Sequence<'_, A> {
         let spread = cut("covariance of the gradients", shares.spread)?;
         // An earlier fit made that test, and a harmless clip needs none.
         let needs_none = plan.earlier.is_some() || harmless.is_some();
-        let bend = cut("test of whether clipping bends the fit", if needs_none { 0.0 } else { shares.bend })?;
+        let bend = cut("test of whether clipping biases the fit", if needs_none { 0.0 } else { shares.bend })?;
         Ok(Some(Rights { curvature: curvature.expect("intervals need the curvature"), spread, bend }))
     }
 
-    /// The descent from a start, on all that is left of the budget.
+    /// The descent from a start, on the rest of the budget.
     pub(super) fn descend(&mut self, white: &White, start: Start<A::Point>) -> Result<Descended<A>, Error> {
         let (steps, Start { point, threshold }) = (self.plan.rules().steps(&white.moments), start);
         let spend = self.budget.spend_rest(format!("clipped gradients, {steps} steps"))?;

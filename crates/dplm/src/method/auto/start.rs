@@ -1,5 +1,5 @@
-//! A point near the answer, so that few steps of the descent are lost on the way and a clip can be
-//! chosen there.
+//! A point near the answer, from which the descent loses few steps, and at which its clip is
+//! chosen.
 
 use super::{
     START_STEPS,
@@ -57,9 +57,9 @@ impl<P> Start<P> {
 impl<A: Ask> Sequence<'_, A> {
     /// A point near the answer, and a clip threshold there.
     ///
-    /// The first steps are clipped at the size of the responses themselves. Where most of a
-    /// response is explained, their noise is then as large as what is left of it, and a second
-    /// start from the first, clipped at what is left, is worth its price.
+    /// The first steps are clipped at the size of the responses themselves. If most of the response
+    /// is explained, their noise is then as large as the residuals, and a second start from the
+    /// first, clipped at the size of the residuals, is worth its price.
     pub(super) fn start(&mut self, white: &White) -> Result<Start<A::Point>, Error> {
         if let Some(earlier) = &self.plan.earlier {
             let threshold = Threshold { gamma: earlier.clip, at_edge: false, tail: 0.0 };
@@ -84,7 +84,7 @@ impl<A: Ask> Sequence<'_, A> {
         Ok(Start { point: reached.point, threshold: Threshold { at_edge, ..threshold } })
     }
 
-    /// The clip threshold of the descent, for what the budget will leave it.
+    /// The clip threshold of the descent, for the budget that the descent will have.
     fn threshold_at(&mut self, at: &A::Point, features: usize, gamma: f64) -> Result<Threshold, Error> {
         let spend = self.spend("clip threshold", self.plan.rules().shares().threshold)?;
         let tail = self.plan.rules().tail(self.budget.left().to_f64(), features).min(self.response.most_clipped);
@@ -130,7 +130,8 @@ pub(super) fn reached(run: &Trajectory, from: &[f64], design: &Design, white: &W
     let averaged = run.gradient.len().min(AVERAGED);
     let noise_var = noise_var(run.noise_sd, averaged);
     let found = one_more_step(run, averaged);
-    // What was reached from zero may be nothing but noise; from elsewhere it is where it is.
+    // A point reached from zero may be nothing but noise, so it is shrunk; one reached from
+    // elsewhere is not.
     let point = match from.iter().all(|&theta| theta == 0.0) {
         true => shrunk(&found, noise_var, constant(design, white).as_deref()),
         false => found,
@@ -142,7 +143,7 @@ pub(super) fn reached(run: &Trajectory, from: &[f64], design: &Design, white: &W
 /// there.
 ///
 /// Rows are about white, so the noise adds the sum of its variances to a residual's; a residual
-/// that is clipped with probability `tail` has the standard deviation at which a normal one would
+/// that is clipped with probability `tail` has the standard deviation at which a Gaussian one would
 /// be.
 fn rivals(noise_var: f64, threshold: &Threshold, features: usize) -> bool {
     let clipped_at = -normal_quantile(0.5 * threshold.tail.clamp(1e-6, 0.9));
@@ -174,8 +175,8 @@ fn mean_of(vectors: &[Vec<f64>], j: usize) -> f64 {
     vectors.iter().map(|v| v[j]).sum::<f64>() / vectors.len() as f64
 }
 
-/// What is left of a point after its known noise (James and Stein 1961), but for the constant,
-/// which is large in most tables and would be missed.
+/// What is left of a point after its known noise (James and Stein 1961). The constant is not
+/// shrunk: it is large in most tables and would be missed.
 fn shrunk(found: &[f64], noise_var: f64, constant: Option<&[f64]>) -> Vec<f64> {
     Shrinkage::of(found, noise_var, constant).of_point(found, constant)
 }

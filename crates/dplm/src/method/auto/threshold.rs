@@ -1,4 +1,5 @@
-//! A threshold with about so many rows above it, found among public ones by noisy counts.
+//! Finds, among public thresholds, one with about a wanted number of rows above it, by noisy
+//! counts.
 
 use crate::privacy::noise::RandomWords;
 

@@ -1,32 +1,32 @@
-//! Rounds of private whitening: each measures second moments in the coordinates that the one before
-//! made.
+//! Rounds of private whitening: each measures second moments in the coordinates that the previous
+//! one made.
 //!
 //! Noise on second moments is the same in every direction, so a direction much shorter than the
 //! others drowns in it. One round stretches what it resolves to length one and the rest as far as
-//! its noise allows; the next one sees further. Rounds go on while some column is not resolved and
-//! a round is cheap. What is still not resolved then is left out of the model, in formula order:
-//! see [`resolve`]. The releases that decide this are not used for intervals, so that having passed
-//! says nothing about their errors.
+//! its noise allows; the next one resolves more. Rounds go on while some column is not resolved and
+//! a round is cheap. Columns that are still not resolved then are left out of the model, in formula
+//! order: see [`resolve`]. The releases that decide this are not used for intervals, so that
+//! passing says nothing about the errors of coefficients.
 
 use faer::Mat;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{
-    Plan,
+    Plan, Shortens,
     ask::{Ask, Length, Look},
     known::Trust,
     left_out::left_out,
-    sequence::Sequence,
+    sequence::{AS_NORMAL, Sequence},
 };
 use crate::{
     Error,
     interval::{Coordinates, Curvature, Floor, Resolved, resolve, without_noise},
     lattice::{CELL_SCALE_BITS, Design, Slot, Whitening},
-    matrix::{Eigen, columns, inverse},
+    matrix::{Eigen, columns, inverse, turned_to_triangle},
     method::{NotKeptError, Purpose, is_of_term, noisy::NoisyMatrix},
     plan::{
         counts::{self, LENGTH_THRESHOLDS},
-        division::row_length,
+        division::{Rules, row_length},
     },
     privacy::Budget,
     warning::LeftOut,
@@ -41,12 +41,12 @@ pub(super) struct White {
     pub whitening: Whitening,
     /// The norm that few rows exceeded in the last round.
     pub radius: f64,
-    /// That norm, over the one that as many rows would exceed if they were normal.
+    /// That norm, divided by the one that as many Gaussian rows would exceed.
     pub longer: f64,
     /// The second moment of each final coordinate: 1 where whitening succeeded, less where it
     /// stopped at the floor.
     pub moments: Vec<f64>,
-    /// What was released of the second moments; none where moments were trusted.
+    /// What was released of the second moments; `None` if given moments were trusted.
     pub found: Option<Found>,
     /// What the budget could not resolve.
     pub left_out: Vec<LeftOut>,
@@ -55,7 +55,7 @@ pub(super) struct White {
     /// Where rows are weighted and there is a constant, the mean of the weights, as the first round
     /// has it.
     pub mean_weight: Option<f64>,
-    /// What became of moments that were trusted.
+    /// Whether moments that were trusted proved right.
     pub trust: Option<Trust>,
     /// How long rows may be in the coordinates of the descent, where longer ones are shortened.
     pub row_length: Option<f64>,
@@ -102,7 +102,10 @@ pub(super) const TOP_OF_WHITENED: f64 = 3.0;
 /// a row of enormous length. Where rows are shortened it may stretch further.
 const LEAST_FLOOR: f64 = 0.3;
 const LEAST_FLOOR_SHORTENED: f64 = 0.1;
-/// A direction lost in noise is taken to be no shorter than this many standard deviations of it.
+/// Tables of so many cells or more are large.
+const MANY_CELLS: u64 = 1 << 22;
+/// A direction lost in noise is assumed to be no shorter than this many standard deviations of the
+/// noise.
 const LEAST_SCALE: f64 = 1.5;
 /// A column is in the model when what is new in it stands this far above its noise: one that
 /// repeats the others passes with probability 0.0014.
@@ -141,17 +144,14 @@ impl White {
     }
 
     /// The same coordinates, in which long rows are shortened with their responses.
-    pub(super) fn shortened(self) -> White {
-        let (whitening, length) = shortening(self.whitening);
-        White { whitening, row_length: Some(length), ..self }
+    pub(super) fn shortened(self, length: f64) -> White {
+        White { whitening: shortening(self.whitening, length), row_length: Some(length), ..self }
     }
 }
 
-/// The same change of coordinates for rows that are shortened where they are long, and to what
-/// length.
-fn shortening(whitening: Whitening) -> (Whitening, f64) {
-    let length = row_length(whitening.outputs());
-    (whitening.shortened_to(Some((length * UNIT) as u64)), length)
+/// The same change of coordinates for rows that are shortened where they are longer than this.
+fn shortening(whitening: Whitening, length: f64) -> Whitening {
+    whitening.shortened_to(Some((length * UNIT) as u64))
 }
 
 impl<'a, A: Ask> Sequence<'a, A> {
@@ -173,13 +173,13 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let (plan, design) = (self.plan, self.design);
         let rounds = self.rounds()?;
         let found = Found::of(&rounds, plan.floor_of(&rounds, design));
-        let white = found.white(plan.request.purpose, design);
-        let white = if plan.shortens { white.shortened() } else { white };
-        self.ask.whiten(&white.whitening, true)?;
+        let white = found.white(plan, design);
         let last = rounds.last().expect("there was a first round");
+        let white = if last.shortened { white.shortened(last.radius) } else { white };
+        self.ask.whiten(&white.whitening, true)?;
         Ok(White {
             radius: white.row_length.unwrap_or(last.radius),
-            longer: last.radius / plan.normal_length(&last.moments.mean),
+            longer: plan.longer(last),
             at_edge: rounds.iter().any(|round| round.at_edge),
             mean_weight: mean_of_weights(&rounds, design).map(|mean| mean * design.weight_unit()),
             ..white
@@ -192,11 +192,19 @@ impl<'a, A: Ask> Sequence<'a, A> {
         let mut rounds = vec![self.first_round()?];
         let length = plan.rules().shares().length;
         let has = |budget: &Budget, share: f64| budget.left() >= plan.request.rho.share(share + length);
-        while let Some(share) = plan.next_round(&rounds, design).filter(|&share| has(self.budget, share)) {
-            let matrix = rounds.last().expect("there was a first round").turned();
+        let (mut longest, mut is_found) = (row_length(plan.features), false);
+        loop {
+            let last = rounds.last().expect("there was a first round");
+            if last.shortened && !is_found {
+                (longest, is_found) = (self.fitting_length(last)?, true);
+            }
+            let next = plan.next_round(&rounds, longest, design);
+            let Some(share) = next.filter(|&share| has(self.budget, share)) else { break };
+            let all: Vec<usize> = (0..plan.features).collect();
+            let matrix = plan.quickly_made(rounds.last().expect("there was a first round").turned(), &all);
             let (number, ladders) = (rounds.len() + 1, Ladders::one(TOP_OF_WHITENED * (plan.features as f64).sqrt()));
-            rounds.push(match plan.shortens {
-                true => self.shortened_round(&matrix, number, share)?,
+            rounds.push(match plan.shortens_after(&rounds) {
+                true => self.shortened_round(&matrix, longest, number, share)?,
                 false => self.round(&matrix, &ladders, number, share)?,
             });
         }
@@ -224,8 +232,8 @@ impl<'a, A: Ask> Sequence<'a, A> {
     }
 
     /// A round of rows that are shortened, whose length need not be looked for.
-    fn shortened_round(&mut self, matrix: &Mat<f64>, number: usize, share: f64) -> Result<Round, Error> {
-        let (whitening, radius) = shortening(Whitening::new(matrix.as_ref()));
+    fn shortened_round(&mut self, matrix: &Mat<f64>, radius: f64, number: usize, share: f64) -> Result<Round, Error> {
+        let whitening = shortening(Whitening::new(matrix.as_ref()), radius);
         let spend = self.spend(format!("second moments, round {number}"), share)?;
         let moments = self.ask.through(&whitening)?.second_moments(radius, spend)?;
         Ok(Round { matrix: whitening.matrix(), moments, radius, at_edge: false, shortened: true })
@@ -247,6 +255,19 @@ impl Plan {
         (0..self.features).filter(|&j| is_kept(&design.names()[j])).collect()
     }
 
+    /// The same coordinates but for a rotation, after which each is made of its own cell and later
+    /// ones only: re-encoding then takes half as long, which matters where rows are many. Noise and
+    /// lengths are alike in every direction, so that nothing else changes.
+    fn quickly_made(&self, matrix: Mat<f64>, kept: &[usize]) -> Mat<f64> {
+        if self.rows.saturating_mul(kept.len() as u64) < MANY_CELLS {
+            return matrix;
+        }
+        let triangle = turned_to_triangle(&Mat::from_fn(kept.len(), kept.len(), |j, k| matrix[(kept[j], k)]));
+        let mut turned = Mat::zeros(matrix.nrows(), kept.len());
+        kept.iter().enumerate().for_each(|(j, &row)| (0..=j).for_each(|k| turned[(row, k)] = triangle[(j, k)]));
+        turned
+    }
+
     /// The coordinates of the first round, how long its rows may be, and its share: what known
     /// moments whiten is as far as a first round would have come.
     pub(super) fn first_coordinates(&self, design: &Design) -> (Mat<f64>, f64, f64) {
@@ -264,26 +285,54 @@ impl Plan {
     }
 
     /// The share of the budget for another round, if one pays.
-    pub(super) fn next_round(&self, rounds: &[Round], design: &Design) -> Option<f64> {
+    fn next_round(&self, rounds: &[Round], longest: f64, design: &Design) -> Option<f64> {
         let last = rounds.last().expect("there was a first round");
         if let Some(wanted) = self.partialled_for() {
             return self.next_round_for(wanted, rounds, design);
         }
+        if self.shortens_after(rounds) && !last.shortened && rounds.len() > 1 {
+            return Some(self.shortening_rules().second_round());
+        }
+        if last.shortened && longest > last.radius {
+            return self.shortening_rules().further_round(longest);
+        }
         // Known moments are as good as a first round, unless the first that is made shows that they
         // are not.
         let known = self.known.is_some() && !(rounds.len() == 1 && last.is_uneven());
+        let rules = if last.shortened { self.shortening_rules() } else { self.rules() };
         match rounds.len() + usize::from(known) {
             1 => (!self.rules().has_one_round()).then(|| self.rules().second_round()),
-            rounds if rounds >= self.rules().most_rounds() => None,
+            rounds if rounds >= rules.most_rounds() => None,
             _ if self.rules().has_one_round() || self.request.purpose == Purpose::Prediction => None,
             _ => {
                 let found = Found::of(rounds, self.floor_of(rounds, design));
                 let Resolved { kept, pivots } = found.resolve();
                 let is_unresolved = pivots.iter().any(|pivot| pivot.strength < found.least_strength() + CLEARLY);
                 let stays_short = || found.turn(&kept).moments.iter().any(|&moment| moment < 1.0);
-                self.rules().further_round(last.radius).filter(|_| is_unresolved || stays_short())
+                rules.further_round(last.radius).filter(|_| is_unresolved || stays_short())
             }
         }
+    }
+
+    /// Whether rows are shortened in the round after these.
+    fn shortens_after(&self, rounds: &[Round]) -> bool {
+        let last = rounds.last().expect("there was a first round");
+        match self.shortens {
+            Shortens::Never => false,
+            Shortens::Always => true,
+            // The first round is in coordinates in which nothing is white.
+            Shortens::WhereLong => last.shortened || rounds.len() > 1 && self.longer(last) > AS_NORMAL,
+        }
+    }
+
+    /// What holds once rows are shortened.
+    pub(super) fn shortening_rules(&self) -> Rules {
+        Rules { shortens: true, ..self.rules() }
+    }
+
+    /// The length that few rows exceed, over that which as many would if they were normal.
+    fn longer(&self, round: &Round) -> f64 {
+        round.radius / self.normal_length(&round.moments.mean)
     }
 
     /// A norm that few rows exceed, on the ladders on which it is looked for. Stopping at the top
@@ -312,7 +361,7 @@ impl Plan {
         counts::target(0.0, self.rows, LENGTH_THRESHOLDS as usize, self.request.worth_in_counts(rho))
     }
 
-    /// The length that about as many rows with these second moments would exceed, were they normal.
+    /// The length that about as many Gaussian rows with these second moments would exceed.
     pub(super) fn normal_length(&self, moments: &Mat<f64>) -> f64 {
         let spend = self.request.rho.share(self.rules().shares().length).to_f64();
         length_exceeded_by(moments, 1.0, self.rows_cut(spend) / self.rows as f64)
@@ -320,24 +369,17 @@ impl Plan {
 
     /// What a column must exceed, in units of what a row of average weight adds to a level.
     pub(super) fn floor_of(&self, rounds: &[Round], design: &Design) -> Floor {
-        let mut floor = self.floor(design);
+        let is_shortened = rounds.last().is_some_and(|round| round.shortened);
+        let mut floor = self.floor_for(design, if is_shortened { 0.0 } else { self.level_rows() });
         let typical = mean_of_weights(rounds, design).unwrap_or(1.0);
         floor.least.iter_mut().for_each(|least| *least *= typical);
         floor
     }
 
-    /// A level with fewer rows than may have been cut is understated by an amount that nobody
-    /// knows: it needs half as many again, which is a standard deviation and a half of the noisy
-    /// count.
-    pub(super) fn floor(&self, design: &Design) -> Floor {
-        self.floor_for(design, self.level_rows())
-    }
-
-    /// How many rows a level needs: 0 where rows are shortened and not cut.
+    /// How many rows a level needs. A level with fewer rows than may have been cut is understated by
+    /// an unknown amount: it needs half as many again, which is a standard deviation and a half of
+    /// the noisy count. If rows are shortened, none is cut.
     pub(super) fn level_rows(&self) -> f64 {
-        if self.shortens {
-            return 0.0;
-        }
         1.5 * self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64())
     }
 
@@ -348,7 +390,7 @@ impl Plan {
         self.floor_for(design, self.level_rows().min(self.rows as f64 / (2.0 * self.features as f64)))
     }
 
-    /// What a column must exceed where a level needs so many rows.
+    /// What a column must exceed where a level needs `level_rows` rows.
     pub(super) fn floor_for(&self, design: &Design, level_rows: f64) -> Floor {
         let least = |slot: &Slot| if slot.is_level() { level_rows / self.rows as f64 } else { 0.0 };
         Floor {
@@ -385,7 +427,7 @@ pub(super) struct Turn {
     pub moments: Vec<f64>,
 }
 
-/// What all rounds together say of the second moments, in the coordinates of the last.
+/// The second moments by all rounds together, in the coordinates of the last.
 pub(super) struct Found {
     pub law: Curvature,
     /// The standardised parameters in those coordinates, one to a column: the inverse of `P` of the
@@ -408,7 +450,8 @@ impl Found {
         let last = rounds.last().expect("there was a first round");
         let p = last.matrix.nrows();
         let (mut sum, mut weight) = (Mat::<f64>::zeros(p, p), Mat::<f64>::zeros(p, p));
-        for round in rounds {
+        // Rows that were shortened further say less of long ones than they should.
+        for round in rounds.iter().filter(|round| !round.shortened || round.radius >= last.radius) {
             let turn = inverse(&round.matrix) * &last.matrix;
             let (moments, lengths) = (turn.transpose() * &round.moments.mean * &turn, turn.transpose() * &turn);
             for (j, k) in (0..p).flat_map(|j| (0..p).map(move |k| (j, k))) {
@@ -432,7 +475,7 @@ impl Found {
 
     pub(super) fn resolve(&self) -> Resolved {
         let mut resolved = resolve(&self.law, &self.basis, &self.floor, self.least_strength());
-        // A model has a column, whatever the noise says.
+        // A model keeps at least one column, whatever the noise.
         if resolved.kept.is_empty() {
             resolved.kept.push(0);
         }
@@ -459,14 +502,17 @@ impl Found {
         Turn { matrix, moments: values.iter().zip(&scales).map(|(value, scale)| value.max(0.0) / scale).collect() }
     }
 
-    /// Whitens what is in the model: what is resolved, or everything where nothing but predictions
-    /// is wanted.
-    pub(super) fn white(self, purpose: Purpose, design: &Design) -> White {
-        let resolved = &match purpose {
+    /// Whitens what is in the model: what is resolved, or everything if only predictions are asked
+    /// for.
+    pub(super) fn white(self, plan: &Plan, design: &Design) -> White {
+        let resolved = &match plan.request.purpose {
             Purpose::Inference => self.resolve(),
             Purpose::Prediction => Resolved { kept: (0..self.basis.ncols()).collect(), pivots: Vec::new() },
         };
         let Turn { matrix, moments } = self.turn(&resolved.kept);
+        // A direction that stayed short is a coordinate of its own.
+        let is_white = moments.iter().all(|&moment| moment >= 1.0);
+        let matrix = if is_white { plan.quickly_made(matrix, &resolved.kept) } else { matrix };
         let left_out = left_out(resolved, &self.law, &self.basis, &self.floor, design);
         let white = White::new(Whitening::new(matrix.as_ref()), resolved.kept.clone());
         White { moments, left_out, found: Some(self), ..white }
@@ -480,18 +526,29 @@ fn mean_of_weights(rounds: &[Round], design: &Design) -> Option<f64> {
     (is_constant && design.weights().is_some()).then(|| rounds[0].moments.mean[(0, 0)].max(0.0))
 }
 
+/// The share of rows with these second moments that is longer than this, likewise.
+pub(super) fn share_longer_than(moments: &Mat<f64>, unlike: f64, length: f64) -> f64 {
+    let (scale, law) = law_of_squares(moments, unlike);
+    1.0 - law.cdf(length.powi(2) / scale)
+}
+
 /// A length that a share `tail` of rows with these second moments exceeds: their squared length is
-/// taken for a multiple of a chi-square with the same mean and variance (Satterthwaite 1946), as it
-/// would be for normal rows. Weights that are `unlike`, `E w^2 / (E w)^2`, make its mean square as
-/// many times as large.
+/// treated as a multiple of a chi-square with the same mean and variance (Satterthwaite 1946), as
+/// it would be for Gaussian rows. Weights that are `unlike`, `E w^2 / (E w)^2`, make its mean
+/// square as many times as large.
 pub(super) fn length_exceeded_by(moments: &Mat<f64>, unlike: f64, tail: f64) -> f64 {
+    let (scale, law) = law_of_squares(moments, unlike);
+    (scale * law.inverse_cdf(1.0 - tail.clamp(1e-9, 0.5))).sqrt()
+}
+
+/// The multiple, and the chi-square.
+fn law_of_squares(moments: &Mat<f64>, unlike: f64) -> (f64, ChiSquared) {
     let p = moments.nrows();
     let trace: f64 = (0..p).map(|j| moments[(j, j)]).sum();
     let square: f64 = (0..p).flat_map(|j| (0..p).map(move |k| (j, k))).map(|at| moments[at].powi(2)).sum();
     let variance = 2.0 * unlike * square + (unlike - 1.0) * trace * trace;
     let freedom = (2.0 * trace * trace / variance.max(f64::MIN_POSITIVE)).max(1.0);
-    let law = ChiSquared::new(freedom).expect("positive");
-    (trace / freedom * law.inverse_cdf(1.0 - tail.clamp(1e-9, 0.5))).sqrt()
+    (trace / freedom, ChiSquared::new(freedom).expect("positive"))
 }
 
 pub(super) fn eigen(matrix: &Mat<f64>) -> Eigen {
@@ -503,7 +560,7 @@ mod tests {
     use super::*;
     use crate::matrix::diagonal;
 
-    /// Seven directions that noise alone sets apart, by a factor of four: both turns take them for
+    /// Seven directions that noise alone sets apart, by a factor of four: both turns treat them as
     /// alike.
     #[test]
     fn directions_are_not_scaled_by_noise() {

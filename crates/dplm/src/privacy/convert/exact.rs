@@ -82,7 +82,7 @@ pub fn rho_exact(epsilon: f64, delta: f64) -> Result<f64, ConvertError> {
     Ok(largest)
 }
 
-/// Whether `delta(rho, epsilon) <= e^(-log)`, with so many times the error of the evaluation to
+/// Whether `delta(rho, epsilon) <= e^(-log)`, with `errors` times the error of the evaluation to
 /// spare.
 fn holds(rho: f64, epsilon: f64, log: f64, errors: f64) -> bool {
     let log_delta = log_delta(rho, epsilon);

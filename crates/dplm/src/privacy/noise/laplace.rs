@@ -1,5 +1,5 @@
-//! Trials of probability `exp(-a/b)` and the discrete Laplace law, by integers only (Canonne,
-//! Kamath and Steinke 2020).
+//! Trials of probability `exp(-a/b)` and the discrete Laplace distribution, by integers only
+//! (Canonne, Kamath and Steinke 2020).
 
 use super::{MAX_SIGMA, RandomWords, top_bit, uniform_below};
 
@@ -37,15 +37,16 @@ fn uniform_below_wide<R: RandomWords>(m: u128, rng: &mut R) -> u128 {
     }
 }
 
-/// Draws an integer of the discrete Laplace law: `P(k)` is proportional to `exp(-|k| / scale)`.
+/// Draws an integer of the discrete Laplace distribution: `P(k)` is proportional to
+/// `exp(-|k| / scale)`.
 ///
 /// # Guarantee
-/// Given uniform independent words from `rng`, the law is exactly this one. The magnitude is
-/// `u + scale v`, `u` uniform below the scale and kept with probability `exp(-u / scale)`, `v`
+/// Given uniform independent words from `rng`, the distribution is exactly this one. The magnitude
+/// is `u + scale v`, `u` uniform below the scale and kept with probability `exp(-u / scale)`, `v`
 /// geometric with factor `exp(-1)`; a negative zero is drawn again, so that zero is not counted
 /// twice.
 ///
-/// The run time depends on the value drawn. Do not let anybody time a single draw.
+/// The run time depends on the value drawn. Do not let an attacker time a single draw.
 ///
 /// # Panics
 /// When `scale` is 0 or above [`MAX_SIGMA`]. A draw beyond `2^27` scales, which has probability

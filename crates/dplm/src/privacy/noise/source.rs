@@ -5,7 +5,7 @@ use std::fmt;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, Infallible, Rng, SeedableRng, TryCryptoRng, TryRng};
 
-/// The operating system gave no random seed.
+/// The operating system gave no random key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system gave no random seed, so no noise can be drawn: run again where one is available")]
 pub struct EntropyError {
@@ -36,8 +36,8 @@ impl SystemRng {
 /// A reproducible ChaCha20 stream from a 64-bit seed. **Results drawn with it are not private.**
 ///
 /// Anybody who knows or guesses the seed can subtract the noise. It is a type of its own so that
-/// whoever takes it can mark the result; it satisfies `CryptoRng` only so that tests and examples
-/// run the code that private fits run.
+/// functions that take it can mark their result; it satisfies `CryptoRng` only so that tests and
+/// examples run the code that private fits run.
 ///
 /// The stream is part of the interface: the key is the seed's eight bytes, little-endian, then
 /// `dplm fixed seed, v1` and zeros, so a seed gives the same noise on every machine and in every
@@ -55,8 +55,8 @@ impl FixedSeed {
     }
 }
 
-/// Uniform, independent words that nobody can predict. Every cryptographic generator of `rand_core`
-/// gives them.
+/// Uniform, independent, unpredictable words. Every cryptographic generator of `rand_core` gives
+/// them.
 pub trait RandomWords {
     /// The next 64 bits.
     fn next_word(&mut self) -> u64;

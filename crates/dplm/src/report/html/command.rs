@@ -3,7 +3,7 @@
 use crate::{
     Fit,
     options::{Interface, Opt, Purpose},
-    request::{FitRequest, Kind, OptionSpec, Value},
+    request::{FitRequest, OptionKind, OptionSpec, Value},
 };
 
 /// Options that are said though they have their usual value: what a reader looks for.
@@ -33,7 +33,7 @@ fn options(request: &FitRequest) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// An option as it is typed; none where it is not.
+/// An option as it is typed; `None` if it is not typed.
 fn written(spec: &OptionSpec, value: Value) -> Option<String> {
     let name = Interface::Command.option(spec.option);
     match value {
@@ -42,7 +42,7 @@ fn written(spec: &OptionSpec, value: Value) -> Option<String> {
         Value::Number(number) if number.abs() < 1e-3 => Some(format!("{name} {number:e}")),
         Value::Number(number) => Some(format!("{name} {number}")),
         Value::Whole(number) => Some(format!("{name} {number}")),
-        Value::Text(word) if matches!(spec.kind, Kind::Word(_)) => Some(format!("{name} {word}")),
+        Value::Text(word) if matches!(spec.kind, OptionKind::Word(_)) => Some(format!("{name} {word}")),
         Value::Text(text) => Some(format!("{name} {}", quoted(&text))),
         Value::Sizes(sizes) => Some(format!("{name} {}", quoted(&sizes.to_string()))),
         Value::Texts(texts) => Some(format!("{name} {}", quoted(&texts.join(", ")))),

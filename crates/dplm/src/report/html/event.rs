@@ -21,11 +21,15 @@ pub(super) fn plots(fit: &Fit) -> String {
 }
 
 fn plot(fit: &Fit, event: &EventEffects) -> String {
+    let what = match event.study.reference {
+        Some(place) => format!(
+            "The coefficient of each period against the reference, {} {}",
+            event.study.period, event.study.levels[place]
+        ),
+        None => "The average over cohorts, by periods since theirs".to_owned(),
+    };
     let caption = format!(
-        "The coefficient of each period against the reference, {} {}, with {} % intervals: thick ones for each by itself, thin ones that hold \
-         for all at once.",
-        event.study.period,
-        event.study.levels[event.study.reference],
+        "{what}, with {} % intervals: thick ones for each by itself, thin ones that hold for all at once.",
         percent(fit.level),
     );
     let words = [Some(caption), Some(trend(event)), same_time(event)];
@@ -43,8 +47,10 @@ fn picture(event: &EventEffects) -> String {
     let mut svg = Svg::new();
     rising_axis(&mut svg, &up, (LEFT, RIGHT));
     svg.line((LEFT, up.at(0.0)), (RIGHT, up.at(0.0)), "class=\"zero\"");
-    svg.line((across(study.reference), 10.0), (across(study.reference), BOTTOM), "class=\"zero\"");
-    svg.circle((across(study.reference), up.at(0.0)), 3.5, "class=\"bar\"");
+    if let Some(place) = study.reference {
+        svg.line((across(place), 10.0), (across(place), BOTTOM), "class=\"zero\"");
+        svg.circle((across(place), up.at(0.0)), 3.5, "class=\"bar\"");
+    }
     for (place, one) in event.effects.iter().enumerate().filter_map(|(place, one)| Some((place, one.as_ref()?))) {
         let x = across(place);
         for ((from, to), class) in [(one.together, "class=\"band\""), (one.interval, "class=\"bar\"")] {

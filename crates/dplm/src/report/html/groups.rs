@@ -191,7 +191,7 @@ fn parallel(fit: &GroupedFit) -> String {
 fn made(fit: &GroupedFit) -> String {
     let Some((_, first)) = fit.fits().next() else { return String::new() };
     format!(
-        "<p>dplm {}, method <code>{}</code>. Every number on this page is public or was released with noise. Whoever holds the data can make such a \
+        "<p>dplm {}, method <code>{}</code>. Every number on this page is public or was released with noise. Anyone who holds the data can make such a \
          page again, with other noise, and spends its budget again:</p>\n<pre><code>{}</code></pre>\n",
         env!("CARGO_PKG_VERSION"),
         first.method.name,

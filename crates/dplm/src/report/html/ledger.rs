@@ -14,7 +14,7 @@ const BOTTOM: f64 = 142.0;
 /// Characters of a time up to its minutes.
 const MINUTES: usize = 16;
 
-/// The picture and its words; nothing where no ledger was used.
+/// The picture and its words; empty if no ledger was used.
 pub(super) fn plot(statement: Option<&Statement>) -> String {
     let Some(statement) = statement.filter(|statement| !statement.entries.is_empty()) else { return String::new() };
     let title = format!("The budget of {} over time: granted (dashed) and spent (solid)", statement.dataset);

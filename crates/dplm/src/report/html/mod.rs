@@ -35,7 +35,7 @@ const WIDTH: f64 = 480.0;
 /// About the size of words, for what is set above or below a line.
 const WORDS: f64 = 10.0;
 
-/// What whoever publishes a page says of it: public text.
+/// What the publisher of a page says of it: public text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cover {
     /// Its title; the formula where there is none.
@@ -319,7 +319,7 @@ fn all_notes(fit: &Fit) -> String {
     list(notes(fit).map(|note| escaped(&capitalised(&note))))
 }
 
-/// A list of pieces of HTML; nothing where there are none.
+/// A list of pieces of HTML; empty if there are none.
 fn list(items: impl Iterator<Item = String>) -> String {
     let items: String = items.map(|item| format!("<li>{item}</li>\n")).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
@@ -337,7 +337,7 @@ fn method(fit: &Fit) -> String {
         Some(_) => ("rows shortened to", "second moment (whitened units)"),
     };
     format!(
-        "<p>dplm {}, method <code>{}</code>: {steps}{of} {}, noise of standard deviation {} in each {noisy}. Every number on this page is public or was released with noise. Whoever holds the data can make \
+        "<p>dplm {}, method <code>{}</code>: {steps}{of} {}, noise of standard deviation {} in each {noisy}. Every number on this page is public or was released with noise. Anyone who holds the data can make \
          such a page again, with other noise, and spends its budget again:</p>\n<pre><code>{}</code></pre>\n",
         env!("CARGO_PKG_VERSION"),
         summary.name,

@@ -19,14 +19,15 @@ fn question(fit: &Fit) -> String {
     let names: Vec<String> = model.term_names().iter().map(|name| code(name)).collect();
     let explained = match names.as_slice() {
         [] => "a constant alone".to_owned(),
-        [one] => one.clone(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+        names => in_series(names),
     };
     let constants =
         model.within().map_or(String::new(), |person| format!(", with a constant for each {}", code(person)));
-    let instrument = model.endogenous().zip(model.instrument());
-    let instrument =
-        instrument.map_or(String::new(), |(of, by)| format!(", and {} as an instrument of {}", code(&by), code(&of)));
+    let instruments: Vec<String> = model.instruments().iter().map(|by| code(by)).collect();
+    let instruments = model.endogenous().map_or(String::new(), |of| match &instruments[..] {
+        [one] => format!(", and {one} as an instrument of {}", code(&of)),
+        several => format!(", and {} as instruments of {}", in_series(several), code(&of)),
+    });
     let why = match fit.purpose {
         Purpose::Inference if model.within().is_some() => {
             "how the mean of the first differs between rows of one person that differ in one of the others and agree in the rest"
@@ -46,7 +47,16 @@ fn question(fit: &Fit) -> String {
         why.to_owned()
     };
     let regression = fit.family().regression();
-    format!("<p>A {regression} of {} on {explained}{constants}{instrument}: {why}.</p>\n", code(&what))
+    format!("<p>A {regression} of {} on {explained}{constants}{instruments}: {why}.</p>\n", code(&what))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn in_series(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
 }
 
 fn code(name: &str) -> String {

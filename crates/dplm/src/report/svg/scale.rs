@@ -42,7 +42,7 @@ impl Scale {
         self.at_bent(self.bent(value))
     }
 
-    /// The place of a value; none where it is outside.
+    /// The place of a value; `None` if it is outside.
     pub fn place(&self, value: f64) -> Option<f64> {
         let bent = self.bent(value);
         let slack = 1e-9 * (self.to - self.from);

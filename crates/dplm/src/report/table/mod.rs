@@ -6,6 +6,7 @@
 
 mod docx;
 mod forms;
+mod picture;
 
 use super::{
     file::FitFileError,
@@ -36,6 +37,8 @@ choice! {
         Csv = "csv",
         /// A document of a word processor.
         Docx = "docx" | "word",
+        /// A picture of the coefficients with their intervals.
+        Svg = "svg",
     }
 }
 
@@ -78,7 +81,7 @@ pub enum TableError {
     },
 }
 
-/// P-values below these have so many stars.
+/// P-values below each of these have this number of stars.
 const STARS: [(f64, usize); 3] = [(0.001, 3), (0.01, 2), (0.05, 1)];
 
 /// A table as it is laid out, before it is written in one of the [`TableForm`]s.
@@ -92,6 +95,8 @@ pub struct Table {
     /// What is said of each column as a whole.
     foot: Vec<Line>,
     notes: Vec<String>,
+    /// The same numbers as a picture.
+    picture: String,
 }
 
 /// A line: what it is about, and a cell for each column.
@@ -144,14 +149,13 @@ impl Table {
 
     fn laid_out(columns: &[Column], options: &TableOptions) -> Table {
         let fits = || columns.iter().map(|column| &column.fit);
-        let is_shown = |name: &&str| fits().any(|fit| shown(fit).any(|one| one.name == **name));
-        let names: Vec<&str> = names(fits()).into_iter().filter(is_shown).collect();
         Table {
             title: options.title.clone(),
             heads: heads(columns, options),
-            body: names.iter().flat_map(|name| lines(fits(), name, options)).collect(),
+            body: names_shown(columns).iter().flat_map(|name| lines(fits(), name, options)).collect(),
             foot: foot(columns),
             notes: notes(columns, options),
+            picture: picture::draw(columns, options),
         }
     }
 
@@ -175,6 +179,7 @@ impl Table {
             TableForm::Markdown => Some(forms::markdown(self)),
             TableForm::Html => Some(forms::html(self)),
             TableForm::Csv => Some(forms::csv(self)),
+            TableForm::Svg => Some(self.picture.clone()),
             TableForm::Docx => None,
         }
     }
@@ -197,14 +202,26 @@ fn columns_of(document: &str) -> Result<Vec<(String, Fit)>, FitFileError> {
 
 /// The numbers of columns, their names if there are any, and what is explained.
 fn heads(columns: &[Column], options: &TableOptions) -> Vec<Vec<String>> {
-    let names: Vec<String> = match options.names.is_empty() {
-        true => columns.iter().map(|column| column.name.clone()).collect(),
-        false => options.names.clone(),
-    };
+    let names = columns_named(columns, options);
     let numbers = (1..=columns.len()).map(number).collect();
     let responses = columns.iter().map(|column| column.fit.design.model().response()).collect();
     let has_names = names.iter().any(|name| !name.is_empty());
     [numbers].into_iter().chain(has_names.then_some(names)).chain([responses]).collect()
+}
+
+/// What columns are called, as far as they have names.
+fn columns_named(columns: &[Column], options: &TableOptions) -> Vec<String> {
+    match options.names.is_empty() {
+        true => columns.iter().map(|column| column.name.clone()).collect(),
+        false => options.names.clone(),
+    }
+}
+
+/// The coefficients that some column shows.
+fn names_shown(columns: &[Column]) -> Vec<&str> {
+    let fits = || columns.iter().map(|column| &column.fit);
+    let is_shown = |name: &&str| fits().any(|fit| shown(fit).any(|one| one.name == **name));
+    names(fits()).into_iter().filter(is_shown).collect()
 }
 
 /// What a column is called in notes.
@@ -274,19 +291,32 @@ fn explained(fit: &Fit, family: Family) -> String {
 }
 
 fn notes(columns: &[Column], options: &TableOptions) -> Vec<String> {
-    let fits: Vec<&Fit> = columns.iter().map(|column| &column.fit).collect();
-    let below = match (options.intervals, fits.iter().map(|fit| percent(fit.level)).collect::<Vec<_>>()) {
-        (false, _) => "Standard errors in brackets, privacy noise included.".to_owned(),
-        (true, mut levels) => {
-            levels.dedup();
-            format!("{} % intervals in brackets.", levels.join(", "))
-        }
+    let below = match options.intervals {
+        false => "Standard errors in brackets, privacy noise included.".to_owned(),
+        true => format!("{} % intervals in brackets.", levels(columns)),
     };
     let stars = options.stars.then(|| "* p < 0.05, ** p < 0.01, *** p < 0.001.".to_owned());
+    notes_after(columns, std::iter::once(below).chain(stars))
+}
+
+/// Those of a picture, which has intervals and no brackets.
+fn notes_of_picture(columns: &[Column]) -> Vec<String> {
+    notes_after(columns, [format!("{} % intervals, privacy noise included.", levels(columns))])
+}
+
+fn levels(columns: &[Column]) -> String {
+    let mut levels: Vec<String> = columns.iter().map(|column| percent(column.fit.level)).collect();
+    levels.dedup();
+    levels.join(", ")
+}
+
+/// What is void, what the numbers are, and what they are for and cost.
+fn notes_after(columns: &[Column], numbers: impl IntoIterator<Item = String>) -> Vec<String> {
+    let fits: Vec<&Fit> = columns.iter().map(|column| &column.fit).collect();
     let voids = said_of(&fits, |fit| void(fit.guarantee.promise.provenance).map(str::to_owned));
     let targets = said_of(&fits, |fit| Some(format!("{}.", fit.target_text())));
     let promises = said_of(&fits, |fit| Some(promised(&fit.guarantee)));
-    voids.into_iter().chain([below]).chain(stars).chain(targets).chain(promises).chain(together(columns)).collect()
+    voids.into_iter().chain(numbers).chain(targets).chain(promises).chain(together(columns)).collect()
 }
 
 /// What is said of columns, once for all of which it is the same, behind their numbers.

@@ -15,9 +15,13 @@ fn of(lm: crate::Lm<'_>) -> Fit {
     lm.fit_table(&source).expect("a fit")
 }
 
-fn documents() -> [String; 2] {
+fn fits() -> [Fit; 2] {
     let long = "y[0..60] ~ x[0..10] + z[-4..4] + g_1{a,b}";
-    [fit("y[0..60] ~ x[0..10]", 1), fit(long, 2)].map(|fit| to_json(&fit))
+    [fit("y[0..60] ~ x[0..10]", 1), fit(long, 2)]
+}
+
+fn documents() -> [String; 2] {
+    fits().map(|fit| to_json(&fit))
 }
 
 fn text(options: &TableOptions, form: TableForm) -> String {
@@ -94,6 +98,22 @@ fn marks_of_other_forms_are_escaped() {
     let html = text(&starred(), TableForm::Html);
     assert!(html.contains("<caption>Pay &amp; hours</caption>") && html.contains("p &lt; 0.05"), "{html}");
     assert_eq!(html.matches("<t").count(), html.matches("</t").count());
+}
+
+/// Each coefficient has a panel with the interval of each result that has it, and the notes of a
+/// table.
+#[test]
+fn a_picture_has_every_interval() {
+    let svg = text(&starred(), TableForm::Svg);
+    for words in ["Pay &amp; hours", ">x</text>", ">g_1[b]</text>", "(1), (2): NOT PRIVATE", "95 % intervals, privacy"]
+    {
+        assert!(svg.contains(words), "{words}: {svg}");
+    }
+    assert!(!svg.contains("(Intercept)") && !svg.contains("in brackets"));
+    // One column has one slope, the other three.
+    assert_eq!(svg.matches("stroke-width=\"2.5\"").count(), 4);
+    let estimate = |place: usize| crate::number::significant(fits()[place].coefficients[1].estimate.expect("known"));
+    assert!(svg.contains(&format!(">{} ±", estimate(0))) && svg.contains(&format!(">{} ±", estimate(1))));
 }
 
 #[test]

@@ -52,6 +52,7 @@ impl Extractor {
             Wanted::Day => self.checked_numbers(days_of(&array).ok_or_else(unsupported)?),
             Wanted::Level(levels) => self.checked_codes(codes(levels, &array).ok_or_else(unsupported)?),
             Wanted::Person(persons) => self.checked_persons(persons, &codes(persons, &array).ok_or_else(unsupported)?),
+            Wanted::Written(written) => self.checked_codes(codes(written, &array).ok_or_else(unsupported)?),
         }
     }
 }

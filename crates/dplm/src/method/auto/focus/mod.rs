@@ -48,8 +48,9 @@ use split::{ScoreClip, Split, most_clipped};
 const THRESHOLD: f64 = 0.03;
 const CURVATURE: f64 = 0.08;
 const SPREAD: f64 = 0.06;
-/// The curvature shortens no row up to so many times the length that few exceed: with one column,
-/// few are too many, and what shortening takes from the curvature makes intervals longer.
+/// The curvature shortens only rows longer than this many times the length that few exceed: with
+/// one column, few are too many, and what shortening takes from the curvature makes intervals
+/// longer.
 const BEYOND: f64 = std::f64::consts::SQRT_2;
 /// A treatment that few rows have leaves large residuals in those: no more of them are clipped than
 /// this.
@@ -66,7 +67,7 @@ pub(super) struct Focused<A: Ask> {
     pub target: Target,
     /// The descent of the response, whose residuals scores are made of.
     pub steps: u32,
-    /// None where no coefficient of interest can be told from the controls.
+    /// `None` if no coefficient of interest can be told from the controls.
     pub scored: Option<Scored<A>>,
 }
 
@@ -174,8 +175,8 @@ impl<A: Ask> Sequence<'_, A> {
 }
 
 impl Plan {
-    /// The same for a descent of so many columns on a part of the budget. Descents only come near:
-    /// what they clip is chosen for precision, whatever intervals are for.
+    /// The same for a descent of `features` columns on a part of the budget. Descents only come
+    /// near: what they clip is chosen for precision, whatever intervals are for.
     fn of_part(&self, rho: Rho, features: usize) -> Plan {
         let request = Request { rho, target: None, ..self.request.clone() };
         Plan { request, features, known: None, wanted: None, partials_out: None, ..self.clone() }

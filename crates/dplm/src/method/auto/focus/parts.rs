@@ -118,7 +118,7 @@ fn phi(found: &Found, j: usize, design: &Design) -> f64 {
 }
 
 impl Plan {
-    /// Whether so few rows can say anything of scores with such tails, of so many columns.
+    /// Whether the rows and the budget are enough for scores of `k` columns with such tails.
     fn has_enough_for(&self, phi: f64, k: usize) -> bool {
         phi * self.precision() / (k as f64).sqrt() >= ENOUGH
     }
@@ -215,8 +215,7 @@ fn only(floor: &Floor, places: &[usize]) -> Floor {
 }
 
 impl Found {
-    /// The variance of what is new in a column, given others; none where it does not stand clear of
-    /// its noise.
+    /// The variance of a column given others; `None` if it does not stand clear of its noise.
     fn new_in(&self, j: usize, others: &[usize]) -> Option<f64> {
         let places: Vec<usize> = others.iter().copied().chain([j]).collect();
         let floor = Floor { has_constant: false, ..only(&self.floor, &places) };

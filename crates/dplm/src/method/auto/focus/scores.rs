@@ -149,7 +149,7 @@ impl Estimate {
 }
 
 impl<R: RandomWords> OnRows<'_, R> {
-    /// Releases the curvature and the covariance of scores, and makes intervals of them; none where
+    /// Releases the curvature and the covariance of scores, and makes intervals of them; `None` if
     /// no coefficient is identified.
     pub(in crate::method::auto) fn release_for_scores(
         &mut self,

@@ -22,8 +22,8 @@ const CLIPPED_FOR_LEAST_SQUARES: f64 = 0.05;
 /// The product of two errors, where the released second moments are off by what remains of their
 /// noise.
 pub(super) const UNEVEN: f64 = 1.25;
-/// A robust clip is this many times the one of least variance: wider bends less and costs nothing
-/// to speak of.
+/// A robust clip is this many times the one of least variance: a wider one biases the fit less and
+/// costs nothing to speak of.
 const WIDER: f64 = 1.5;
 /// A product of two Gaussian numbers has tails like `exp(-t)`: beyond `ln(n) / 2 + 2` they hold
 /// about `exp(-2) / sqrt(n)` of the mean, a seventh of what sampling adds to it.
@@ -32,9 +32,9 @@ fn harmless(rows: u64) -> f64 {
 }
 /// The share of scores that a search for that clip starts from.
 const TAIL_OF_HARMLESS: f64 = 0.01;
-/// The least eigenvalue of what is kept must stand clear of noise by the law of Tracy and Widom
-/// (1994): the edge, and so many times what moves it, times a margin with which noise alone passes
-/// with probability .002.
+/// The smallest eigenvalue of what is kept must stand clear of noise by the law of Tracy and Widom
+/// (1994): it must exceed the edge and `BEYOND_EDGE` times the edge's fluctuation, times a margin
+/// with which noise alone passes with probability .002.
 const BEYOND_EDGE: f64 = 2.33;
 const MARGIN: f64 = 1.15;
 /// What is kept is about white: rounds go on until noise alone is below this part of it.
@@ -151,8 +151,8 @@ fn tail_of(clip: f64, k: usize) -> f64 {
     high
 }
 
-/// What the least eigenvalue of so many columns must exceed, where noise on the diagonal has this
-/// standard deviation.
+/// What the smallest eigenvalue of `columns` columns must exceed, where noise on the diagonal has
+/// this standard deviation.
 pub(super) fn clear_of_noise(columns: usize, noise_sd: f64) -> f64 {
     MARGIN * (edge(columns, noise_sd) + BEYOND_EDGE * noise_sd * (columns as f64).powf(-1.0 / 6.0))
 }

@@ -185,7 +185,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused("x1", 0.001).contains("too small to tell 10 controls apart"));
 }
 
-/// A table of what fits give, for whoever changes a rule:
+/// A table of what fits give, to look at when a rule is changed:
 /// `cargo test -p dplm --lib focus::tests::grid -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes minutes"]

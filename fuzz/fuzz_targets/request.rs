@@ -1,0 +1,2 @@
+#![no_main]
+dplm_fuzz::program!(request);
