@@ -145,6 +145,10 @@ impl Refinement {
         let releases = first.guarantee.releases.into_iter().chain(second.guarantee.releases.into_iter().map(again));
         let mut method = second.method;
         method.runs = first.method.runs + 1;
+        if first.focus.as_ref().is_some_and(|focus| focus.left.is_some()) {
+            // The second fit asks for one more mean score of what the steps of the first left.
+            method.steps = first.method.steps;
+        }
         Ok(Fit {
             guarantee: Guarantee { releases: releases.collect(), ..promised },
             request: first.request,
@@ -152,6 +156,7 @@ impl Refinement {
             target: second.target,
             rows_used: second.rows_used.or(first.rows_used),
             left_out: first.left_out,
+            focus: first.focus,
             residual_sd: first.residual_sd,
             r_squared: first.r_squared,
             marginal_effects: first.marginal_effects,
@@ -193,8 +198,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         date: _,
         coefficients: _,
         left_out: _,
-        // The request says which are of interest.
-        focus: _,
+        focus,
         residual_sd: _,
         r_squared: _,
         marginal_effects: _,
@@ -226,6 +230,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         clip: *clip,
         target: *target,
         row_length: *row_length,
+        left: focus.as_ref().and_then(|focus| focus.left.clone()),
     };
     Ok(auto::Config::new(asked).after(earlier))
 }

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, Poisson};
 
-use super::{Feature, Known, normal, outcomes::Cause, table, uniform};
+use super::{Feature, Known, controls as among, normal, outcomes::Cause, table, uniform};
 use crate::LabError;
 
 /// A distribution of features, with what an analyst publicly knows of them.
@@ -37,7 +37,7 @@ pub(super) struct Drawn {
 }
 
 /// Columns of unit variance are publicly known to lie within this of zero.
-const USUAL: f64 = 5.0;
+pub(super) const USUAL: f64 = 5.0;
 
 /// Rows from which the constant of a logit is computed.
 const CAUSES: usize = 20_000;
@@ -101,6 +101,13 @@ impl Design {
             ["age", "squared"] => age_squared(),
             ["far", "corner"] => far_corner(),
             ["two", "groups"] => two_groups(),
+            ["pairs", r, p] => among::pairs(number(r)?, number(p)? as usize),
+            ["condition", ratio, p] => among::condition(number(ratio)?, number(p)? as usize),
+            ["twins", apart, p] => among::nearly_repeated(1, number(apart)?, number(p)? as usize),
+            ["triples", apart, p] => among::nearly_repeated(2, number(apart)?, number(p)? as usize),
+            ["treated", share] => among::treated(number(share)?),
+            ["factors", p] => among::factors(number(p)? as usize),
+            ["blocks", p] => among::blocks(number(p)? as usize),
             ["cps1988", kind] => table::cps1988(kind, tables)?.ok_or_else(refused)?,
             _ => return Err(refused()),
         })
@@ -108,15 +115,15 @@ impl Design {
 }
 
 /// A design with a response of standard deviation about 1 before errors.
-fn design(features: Vec<Feature>, draw: Draw) -> Design {
+pub(super) fn design(features: Vec<Feature>, draw: Draw) -> Design {
     Design { features, response: (-10.0, 10.0), signal_sd: 1.0, error_sd: 1.0, alike: false, elliptical: false, draw }
 }
 
-fn numbered(count: usize, bound: f64) -> Vec<Feature> {
+pub(super) fn numbered(count: usize, bound: f64) -> Vec<Feature> {
     (1..=count).map(|j| Feature::within(format!("x{j}"), -bound, bound)).collect()
 }
 
-fn mean_of(cells: &[f64], weight: f64) -> f64 {
+pub(super) fn mean_of(cells: &[f64], weight: f64) -> f64 {
     0.5 + weight * cells.iter().sum::<f64>()
 }
 

@@ -8,6 +8,7 @@
 //! units.
 
 mod design;
+mod controls;
 mod errors;
 mod moments;
 mod outcomes;

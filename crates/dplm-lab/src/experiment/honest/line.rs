@@ -54,7 +54,7 @@ pub(super) struct Line {
 
 /// The number of intervals, the number that covered, and the effective number of independent ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Coverage {
+pub(in crate::experiment) struct Coverage {
     pub judged: f64,
     pub covered: f64,
     /// The design effect from intervals of the same table: 1 for independent ones.
@@ -63,7 +63,7 @@ pub(super) struct Coverage {
 
 impl Coverage {
     /// From the number of intervals of each table and the number of them that covered.
-    pub(super) fn of(tables: &[(f64, f64)]) -> Coverage {
+    pub(in crate::experiment) fn of(tables: &[(f64, f64)]) -> Coverage {
         let (judged, covered) = tables.iter().fold((0.0, 0.0), |(m, k), (judged, hit)| (m + judged, k + hit));
         let share = covered / judged;
         let spread: f64 = tables.iter().map(|(judged, hit)| (hit - share * judged).powi(2)).sum();
@@ -72,7 +72,7 @@ impl Coverage {
         Coverage { judged, covered, effect: if effect.is_finite() { effect.clamp(1.0, most) } else { 1.0 } }
     }
 
-    pub(super) fn share(&self) -> f64 {
+    pub(in crate::experiment) fn share(&self) -> f64 {
         self.covered / self.judged
     }
 
@@ -86,7 +86,7 @@ impl Coverage {
 
     /// The side on which the share lies beyond chance: an interval with coverage exactly `band.0`
     /// (or `band.1`) is called low (or high) with a probability of at most `alarm`.
-    pub(super) fn outside(&self, band: (f64, f64), alarm: f64) -> Option<Side> {
+    pub(in crate::experiment) fn outside(&self, band: (f64, f64), alarm: f64) -> Option<Side> {
         let (count, hits) = (self.judged / self.effect, self.covered / self.effect);
         let misses = count - hits;
         // P(at most `hits`) at the lower edge and P(at least `hits`) at the upper one, binomial.

@@ -30,9 +30,10 @@ use crate::{
     world::{Design, Errors, Population, World},
 };
 use dplm::plan::Choices;
-pub(super) use grid::{Block, Cell};
-use grid::{Limit, Measure, Reason, Side, Target};
-use line::{COLUMNS, Coverage, Line};
+pub(super) use grid::{Block, Cell, Target};
+use grid::{Limit, Measure, Reason, Side};
+pub(super) use line::Coverage;
+use line::{COLUMNS, Line};
 pub(super) use trial::Trial;
 
 /// Coverage given printed, cell by cell.
@@ -253,16 +254,13 @@ fn mean(numbers: &[f64]) -> Option<f64> {
 impl Experiment for Honest {
     fn points(&self) -> Vec<Point> {
         let point = |(index, cell): (usize, Cell)| {
-            let Cell { design, errors, n, rho, target, repetitions, .. } = &cell;
-            let (target, rows, seed) = (target.name(), self.population_rows, self.seed);
+            let (of, n, repetitions) = (cell.in_words(), cell.n, cell.repetitions);
+            let (rows, seed) = (self.population_rows, self.seed);
             Point {
-                key: format!(
-                    "honest design={design} errors={errors} n={n} rho={rho} target={target} population_rows={rows} \
-                     repetitions={repetitions} seed={seed}"
-                ),
-                repetitions: *repetitions,
+                key: format!("honest {of} population_rows={rows} repetitions={repetitions} seed={seed}"),
+                repetitions,
                 cells: n * 5,
-                parameters: BTreeMap::from([("cell", index as f64), ("n", *n as f64)]),
+                parameters: BTreeMap::from([("cell", index as f64), ("n", n as f64)]),
             }
         };
         self.cells().into_iter().enumerate().map(point).collect()
@@ -288,7 +286,8 @@ impl Experiment for Honest {
     fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values {
         let cell = self.cell_of(point);
         let design = Design::named(&cell.design, cell.n, None).expect("the cell was run");
-        let terms = World::new(design, Errors::Normal).terms();
+        let world = World::new(design, Errors::Normal);
+        let (terms, names) = (world.terms(), world.coefficients());
         let mut values = Values::new();
         let mut put = |name: String, value: Option<f64>| value.and_then(|value| values.insert(name, value));
         for name in ["robust", "misfit", "passes", "level_changes", "bare_numbers", "refused"] {
@@ -299,7 +298,11 @@ impl Experiment for Honest {
             excess_ratio(&numbers_of(repetitions, "excess"), &numbers_of(repetitions, "predicted")),
         );
         for (place, term) in terms.iter().enumerate().filter(|(place, term)| !terms[..*place].contains(term)) {
-            let places: Vec<usize> = (0..terms.len()).filter(|&j| terms[j] == *term).collect();
+            let is_shown = |&j: &usize| terms[j] == *term && cell.reports(&names[j]);
+            let places: Vec<usize> = (0..terms.len()).filter(is_shown).collect();
+            if places.is_empty() {
+                continue;
+            }
             let of = |name: &str| numbers(repetitions, name, &places);
             let mut put = |name: &str, value: Option<f64>| put(format!("{term}.{name}"), value);
             put("place", Some(place as f64));

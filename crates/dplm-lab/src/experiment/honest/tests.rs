@@ -93,6 +93,31 @@ fn logits_are_judged_by_maximum_likelihood() {
     }
 }
 
+/// Where one coefficient is of interest, it alone is judged, of the model without the controls that
+/// the fit names. False alarms: two lines are judged low or high with probability 1e-6 each where
+/// coverage is within the band.
+#[test]
+fn a_coefficient_of_interest_is_judged_given_the_controls_that_are_left() {
+    let focus = r#"
+        { designs = ["controls 6"], errors = ["normal"], n = [4000], rho = [0.3], targets = ["robust"], focus = "x2", repetitions = 40 },
+        { designs = ["twins 0.01 6"], errors = ["normal"], n = [4000], rho = [0.3], targets = ["robust"], focus = "x", repetitions = 40 },
+    "#;
+    let (start, end) = (SMALL.find("grid = [").unwrap(), SMALL.find("    band =").unwrap());
+    let text = format!("{}grid = [{focus}]\n{}", &SMALL[..start], &SMALL[end..]);
+    let (definition, done) = finished(&text.replace(r#"design = "controls 2""#, r#"design = "controls 6""#));
+    let failed: Vec<_> = run::judge(&definition, &done).into_iter().filter(|claim| !claim.holds).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let rows = definition.experiment.table(&done).rows;
+    let column = |name: &str| COLUMNS.iter().position(|column| *column == name).unwrap();
+    let terms: Vec<&str> = rows.iter().map(|row| row[column("term")].as_str()).collect();
+    assert_eq!(terms, ["others", "x"]);
+    for row in &rows {
+        let number = |name: &str| row[column(name)].parse::<f64>().unwrap();
+        assert!(number("judged") == 40.0 && number("length") < 1.6 && number("refused") == 0.0, "{row:?}");
+    }
+    assert!(definition.experiment.points().iter().all(|point| point.key.contains(" focus=x")));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_numbers() {
     let definition = Definition::read("small", SMALL, &Changes::default()).unwrap();

@@ -95,8 +95,9 @@ impl Trial<'_> {
 
     fn request(&self, level: f64) -> Result<Request, LabError> {
         let rho = Rho::checked_from_f64(self.cell.rho).map_err(Error::from)?;
+        let focus = self.cell.focus.iter().cloned().collect();
         let (target, person) = (self.cell.target.asked(), self.world.person());
-        Ok(Request { target, level, person, ..Request::new(rho) })
+        Ok(Request { target, focus, level, person, ..Request::new(rho) })
     }
 
     /// What predictions err beyond least squares in the population, by the coefficients of a fit and

@@ -83,6 +83,7 @@ use crate::{
     warning::Warning,
 };
 pub(crate) use again::Earlier;
+pub(crate) use focus::places_of;
 pub(crate) use learn::{LEARNING, Learned};
 pub(crate) use quality::Quality;
 
