@@ -36,9 +36,10 @@ const BUILT_IN: [(&str, &str); 15] = [
 
 /// Grids that judge printed results. They take longer and have their own records, so they run only
 /// when named.
-const GRIDS: [(&str, &str); 13] = [
+const GRIDS: [(&str, &str); 14] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
+    ("honest-logit", include_str!("../definitions/honest-logit.toml")),
     ("focus", include_str!("../definitions/focus.toml")),
     ("focus-fresh", include_str!("../definitions/focus-fresh.toml")),
     ("pn-ordinary", include_str!("../definitions/pn-ordinary.toml")),

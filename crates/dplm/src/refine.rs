@@ -159,6 +159,7 @@ impl Refinement {
             focus: first.focus,
             residual_sd: first.residual_sd,
             r_squared: first.r_squared,
+            marginal_effects: first.marginal_effects,
             method,
             warnings: joined(first.warnings, second.warnings),
             trajectories: first.trajectories.into_iter().chain(second.trajectories).collect(),
@@ -248,11 +249,13 @@ fn rows_are_of(second: &Prepared<'_>, first: &Fit) -> bool {
     person == first.person.as_ref() && level(group) == level(first.group.as_ref())
 }
 
-/// Each sentence once. Which coefficients are identified, and whether the budget is large or small,
-/// the pooled fit says itself.
+/// Each sentence once. Which coefficients are identified, what a logit lacks, and whether the
+/// budget is large or small, the pooled fit says itself.
 fn joined(first: Vec<Warning>, second: Vec<Warning>) -> Vec<Warning> {
-    let outdated = |warning: &Warning| {
-        matches!(warning, Warning::NotIdentified { .. } | Warning::BudgetForColumns { .. } | Warning::OtherTable { .. })
+    let outdated = |warning: &Warning| match warning {
+        Warning::NotIdentified { .. } | Warning::BudgetForColumns { .. } | Warning::OtherTable { .. } => true,
+        Warning::Separated { .. } | Warning::Vague | Warning::Misfit { .. } => true,
+        _ => false,
     };
     let mut all: Vec<Warning> = first.into_iter().filter(|warning| !outdated(warning)).collect();
     for warning in second.into_iter().filter(|warning| !matches!(warning, Warning::BudgetForColumns { .. })) {

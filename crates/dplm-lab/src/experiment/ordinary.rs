@@ -103,7 +103,7 @@ impl Experiment for Ordinary {
         let noise = [point.get("rho").to_bits(), point.whole("focus")];
         let (data, noise) = (seed(self.seed, "data", &words), seed(self.seed, "noise", &[&words[..], &noise].concat()));
         let choices = Choices::DEFAULT;
-        Trial { world: &known.world, population: &known.moments, cell: &cell, choices }.fit_once(data, noise)
+        Trial { world: &known.world, population: &known.population, cell: &cell, choices }.fit_once(data, noise)
     }
 
     fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values {

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 use rand_distr::{Distribution, Poisson};
 
-use super::{Feature, controls as among, normal, table, uniform};
+use super::{Feature, Known, controls as among, normal, outcomes::Cause, table, uniform};
 use crate::LabError;
 
 /// A distribution of features, with what an analyst publicly knows of them.
@@ -38,7 +39,29 @@ pub(super) struct Drawn {
 /// Columns of unit variance are publicly known to lie within this of zero.
 pub(super) const USUAL: f64 = 5.0;
 
+/// Rows from which the constant of a logit is computed.
+const CAUSES: usize = 20_000;
+
 impl Design {
+    /// What outcomes depend on, of rows drawn at random.
+    pub(super) fn causes(&self) -> Vec<Cause> {
+        let (mut rng, mut cells) = (ChaCha8Rng::seed_from_u64(0), vec![0.0; self.features.len()]);
+        let mut one = || {
+            let drawn = (self.draw)(&mut rng, &mut cells);
+            self.cause(&drawn, &cells)
+        };
+        (0..CAUSES).map(|_| one()).collect()
+    }
+
+    /// The same of a row.
+    pub(super) fn cause(&self, drawn: &Drawn, cells: &[f64]) -> Cause {
+        let is_last = match self.features.last().map(|feature| &feature.known) {
+            Some(Known::Levels(levels)) => cells.last() == Some(&((levels.len() - 1) as f64)),
+            _ => false,
+        };
+        (drawn.mean, drawn.drive, is_last)
+    }
+
     /// The identity of a population: the name and, if the distribution depends on it, the number of
     /// rows.
     pub fn identity(text: &str, rows: u64) -> String {

@@ -203,6 +203,7 @@ pub(super) enum Measure {
     Printed,
     Length,
     Rmse,
+    Misfit,
     /// What predictions err beyond least squares, over what the coefficients that are printed do.
     Prediction,
 }

@@ -6,7 +6,7 @@ use super::grid::{Cell, Side};
 use crate::experiment::cell as shown;
 
 /// The columns of the table.
-pub(super) const COLUMNS: [&str; 20] = [
+pub(super) const COLUMNS: [&str; 21] = [
     "design",
     "errors",
     "n",
@@ -21,6 +21,7 @@ pub(super) const COLUMNS: [&str; 20] = [
     "length",
     "rmse",
     "robust",
+    "misfit",
     "passes",
     "contradictions",
     "level_changes",
@@ -41,6 +42,8 @@ pub(super) struct Line {
     pub rmse: f64,
     pub prediction: f64,
     pub robust: f64,
+    /// The share of fits that say that a logit is not the whole truth.
+    pub misfit: f64,
     pub passes: f64,
     /// The share of printed numbers whose p-value contradicts the interval.
     pub contradictions: f64,
@@ -118,6 +121,7 @@ impl Line {
             self.length,
             self.rmse,
             self.robust,
+            self.misfit,
             self.passes,
             self.contradictions,
             self.level_changes,

@@ -2,9 +2,9 @@
 //!
 //! An analyst sees only the printed intervals, so these must cover at their level *given that they
 //! were printed*, and cover the target that the fit states: the least-squares coefficients of the
-//! population, or of the table, of the model without the terms that the fit left out; or the robust
-//! ones. A cell whose coverage lies outside the band beyond chance fails, unless the definition has
-//! a reason.
+//! population, or of the table, of the model without the terms that the fit left out; those of
+//! maximum likelihood where there are two outcomes; or the robust ones. A cell whose coverage lies
+//! outside the band beyond chance fails, unless the definition has a reason.
 //!
 //! Robust coefficients are known if they are the least-squares ones: with errors that are symmetric
 //! for all values of the features. Otherwise a robust fit is reported and not judged.
@@ -27,7 +27,7 @@ use crate::{
     record::Values,
     stats::percentile,
     trial::seed,
-    world::{Design, Errors, Moments, World},
+    world::{Design, Errors, Population, World},
 };
 use dplm::plan::Choices;
 pub(super) use grid::{Block, Cell, Target};
@@ -60,11 +60,11 @@ pub struct Honest {
     populations: Populations,
 }
 
-/// A population with its moments.
+/// A population with what is known of it.
 #[derive(Clone)]
 pub(super) struct Known {
     pub world: Arc<World>,
-    pub moments: Arc<Moments>,
+    pub population: Arc<Population>,
 }
 
 /// Populations, their moments computed once.
@@ -89,8 +89,8 @@ impl Populations {
         let design = Design::named(&cell.design, cell.n, Some(Path::new(tables)))?;
         let errors = Errors::named(&cell.errors).ok_or(LabError::Setting { given: cell.errors.clone() })?;
         let world = World::new(design, errors);
-        let moments = world.population(rows, seed(from, "population", &words(&key)));
-        let known = Known { world: Arc::new(world), moments: Arc::new(moments) };
+        let population = world.known(rows, seed(from, "population", &words(&key)));
+        let known = Known { world: Arc::new(world), population: Arc::new(population) };
         lock().insert(key, known.clone());
         Ok(known)
     }
@@ -129,6 +129,7 @@ impl Honest {
                     prediction: value("prediction"),
                     contradictions: of("contradictions"),
                     robust: value("robust"),
+                    misfit: value("misfit"),
                     passes: value("passes"),
                     level_changes: value("level_changes"),
                     bare_numbers: value("bare_numbers"),
@@ -187,14 +188,16 @@ impl Honest {
     fn judge_limit(&self, limit: &Limit, lines: &[Line], claims: &mut Claims) {
         let name = match limit.measure {
             Measure::Printed => "share printed",
-            Measure::Length => "length against least squares",
-            Measure::Rmse => "root mean square error against least squares",
+            Measure::Length => "length against a fit without privacy",
+            Measure::Rmse => "root mean square error against a fit without privacy",
+            Measure::Misfit => "share of fits that say that a logit is not the whole truth",
             Measure::Prediction => "excess squared error of predictions against that of the coefficients",
         };
         let number = |line: &Line| match limit.measure {
             Measure::Printed => line.printed,
             Measure::Length => line.length,
             Measure::Rmse => line.rmse,
+            Measure::Misfit => line.misfit,
             Measure::Prediction => line.prediction,
         };
         let chosen = lines.iter().filter(|line| limit.which.is(&line.cell, &line.term));
@@ -269,7 +272,7 @@ impl Experiment for Honest {
 
     fn repeat(&self, point: &Point, repetition: u64) -> Result<Measures, LabError> {
         let cell = self.cell_of(point);
-        let Known { world, moments } = self.known(&cell)?;
+        let Known { world, population } = self.known(&cell)?;
         // The same tables for every budget and target, so that these can be compared.
         let mut about = words(&format!("{}; {}", cell.design, cell.errors));
         about.extend([cell.n, repetition]);
@@ -277,7 +280,7 @@ impl Experiment for Honest {
         about.extend([cell.rho.to_bits(), cell.target as u64]);
         let noise = seed(self.seed, "noise", &about);
         let choices = Choices::DEFAULT;
-        Trial { world: &world, population: &moments, cell: &cell, choices }.run(data, noise, repetition)
+        Trial { world: &world, population: &population, cell: &cell, choices }.run(data, noise, repetition)
     }
 
     fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values {
@@ -287,7 +290,7 @@ impl Experiment for Honest {
         let (terms, names) = (world.terms(), world.coefficients());
         let mut values = Values::new();
         let mut put = |name: String, value: Option<f64>| value.and_then(|value| values.insert(name, value));
-        for name in ["robust", "passes", "level_changes", "bare_numbers", "refused"] {
+        for name in ["robust", "misfit", "passes", "level_changes", "bare_numbers", "refused"] {
             put(name.to_owned(), mean(&numbers(repetitions, name, &[0])));
         }
         put(

@@ -53,6 +53,46 @@ fn independent_columns_are_printed_and_covered() {
     }
 }
 
+/// Outcomes of which there are two: by rows, by persons, and told by a column.
+const OUTCOMES: &str = r#"
+    kind = "honest"
+    title = "a small grid of logits"
+    paper = "none"
+    grid = [
+        { designs = ["controls 2"], errors = ["logit 0.4", "persons 2 logit 0.4", "curved logit 0.5"], n = [4000], rho = [1.0], targets = ["default"], repetitions = 24 },
+        { designs = ["controls 2"], errors = ["separated 0.5"], n = [4000], rho = [0.1], targets = ["default"], repetitions = 6 },
+    ]
+    band = [0.93, 0.98]
+    alarm = 1e-6
+    reasons = []
+    limits = [
+        { which = { errors = "logit 0.4" }, measure = "printed", least = 1.0 },
+        { which = { errors = "logit 0.4" }, measure = "length", most = 1.2 },
+        { which = { errors = "logit 0.4" }, measure = "misfit", most = 0.1 },
+        { which = { errors = "separated 0.5", term = "x1" }, measure = "printed", most = 0.0 },
+    ]
+    population_rows = 100000
+    tables = ""
+    before = ""
+    seed = 7
+"#;
+
+/// False alarms: nine lines are judged low or high with probability 1e-6 each where coverage is
+/// within the band.
+#[test]
+fn logits_are_judged_by_maximum_likelihood() {
+    let (definition, done) = finished(OUTCOMES);
+    let failed: Vec<_> = run::judge(&definition, &done).into_iter().filter(|claim| !claim.holds).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let table = definition.experiment.table(&done);
+    let column = |name: &str| COLUMNS.iter().position(|column| *column == name).unwrap();
+    // A line for each kind of outcome and each of three terms.
+    assert_eq!(table.rows.len(), 12);
+    for row in table.rows.iter().filter(|row| row[1] != "separated 0.5") {
+        assert_eq!(row[column("judged")], "24", "{row:?}");
+    }
+}
+
 /// Where one coefficient is of interest, it alone is judged, of the model without the controls that
 /// the fit names. False alarms: two lines are judged low or high with probability 1e-6 each where
 /// coverage is within the band.
@@ -157,7 +197,7 @@ fn less_printed_at_a_larger_budget_is_named() {
 fn an_earlier_table_is_drawn_beside_this_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("before.csv");
-    let line = "controls 2,normal,3000,0.5,default,x1,60,1,60,0.5,0.06,1.1,1.1,0,30,0,0,0,0,too low";
+    let line = "controls 2,normal,3000,0.5,default,x1,60,1,60,0.5,0.06,1.1,1.1,0,0,30,0,0,0,0,too low";
     std::fs::write(&file, format!("{}\n{line}\n", COLUMNS.join(","))).unwrap();
     let text = SMALL.replace("before = \"\"", &format!("before = \"{}\"", file.display()));
     let definition = Definition::read("made up", &text, &Changes::default()).unwrap();
