@@ -386,6 +386,17 @@ fn blocks_of_other_units_are_refused() {
     assert_eq!(ask(data.packed(60), FEATURES, Some(5)), malformed);
 }
 
+/// The claims of a fit are about its units: rows that were opened as units of their own are not
+/// fitted as those of persons.
+#[test]
+#[should_panic(expected = "units are those that the fit protects")]
+fn rows_of_other_units_are_not_fitted() {
+    let (source, formula) = (table(10), Formula::parse("y[-9..9] ~ u[-4..4]").unwrap());
+    let rows = open(Arc::new(Cluster::new(Data::isotropic(60, 2, 1).packed(60))), 2, None, None).unwrap();
+    let reading = Reading { person: Some(Person::new("g")), ..Reading::default() };
+    drop(Dataset::elsewhere(rows, source.schema(), &formula, &reading));
+}
+
 /// Records the query.
 #[derive(Default)]
 struct Recorded(std::sync::Mutex<Vec<u8>>);

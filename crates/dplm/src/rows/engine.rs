@@ -7,8 +7,9 @@
 //! - A program that calls the library gets no number out of a store, of any crate: its answers are
 //!   [`Unclaimed`], which only the library opens, to claim their sensitivity or to mark them as not
 //!   private. [`Encoded`] shows no store.
-//! - A store claims nothing: it says neither how far a unit moves its sums nor whose rows a unit
-//!   has. The claims are those of `rows/encoded.rs`, the same for all stores.
+//! - A store claims nothing: how far a unit moves its sums is claimed in `rows/encoded.rs`, for all
+//!   stores alike. Which units rows opened elsewhere have is compared with the fit's before anything
+//!   is asked (`dataset/mod.rs`: `check_kept`).
 //! - Rows that were read are handed to the one [`Accelerator`] that the program has installed, when
 //!   a fit asks for it, and to nobody else: only the library makes a [`Shown`].
 //!
@@ -54,7 +55,7 @@ pub trait Accelerator {
     fn take(&self, rows: &Shown<'_>) -> Result<Box<dyn Store>, Error>;
 }
 
-/// Rows in the clear, for the accelerator that is to keep them.
+/// The cells of rows, for the accelerator that is to keep them.
 pub struct Shown<'a>(&'a Encoded);
 
 impl Shown<'_> {

@@ -50,20 +50,26 @@ pub enum Place {
 /// Only the library opens it, and what it opens it seals again with a claim
 /// ([`Sensitive`](crate::privacy::Sensitive)) or marks
 /// ([`NotPrivate`](crate::privacy::NotPrivate)). So code that holds a store, of this crate or of
-/// another, learns nothing about its rows by asking it. An answer cannot be read:
+/// another, learns nothing about its rows by asking it. Anyone can make an answer:
+///
+/// ```
+/// let answer = dplm::rows::engine::Unclaimed::new(vec![7i128]);
+/// ```
+///
+/// but not read it:
 ///
 /// ```compile_fail
 /// let answer = dplm::rows::engine::Unclaimed::new(vec![7i128]);
 /// let numbers: Vec<i128> = answer.open();
 /// ```
 ///
-/// nor printed:
+/// nor print it:
 ///
 /// ```compile_fail
 /// println!("{:?}", dplm::rows::engine::Unclaimed::new(vec![7i128]));
 /// ```
 ///
-/// nor copied:
+/// nor copy it:
 ///
 /// ```compile_fail
 /// let answer = dplm::rows::engine::Unclaimed::new(vec![7i128]);
