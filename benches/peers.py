@@ -12,6 +12,8 @@ Reads one request a line and answers each with one line of JSON:
     {"do": "fit", "file": F, "steps": T}         the same, and T steps
     {"do": "gzip", "file": F, "to": G}           writes a Parquet file again, its pages in gzip
     {"do": "pandas", "file": F}                  pandas reads a Parquet file, LinearRegression fits it
+    {"do": "binary", "file": F, "to": G}         writes a Parquet file again, y as 1 where it is above 0, else 0
+    {"do": "logistic", "file": F}                pandas reads a Parquet file, LogisticRegression without a penalty fits it
     {"do": "torch", "rows": N, "features": P, "kind": K}   makes data on the GPU, float32 or float64
     {"do": "torch step"}                         one step of clipped gradient descent there
     {"do": "command", "words": [...]}            runs a command; also says its largest resident memory in bytes
@@ -111,6 +113,21 @@ def pandas_fit(path):
     LinearRegression().fit(table.drop(columns="y"), table["y"])
 
 
+def logistic_fit(path):
+    import pandas
+    from sklearn.linear_model import LogisticRegression
+
+    table = pandas.read_parquet(path)
+    LogisticRegression(penalty=None).fit(table.drop(columns="y"), table["y"])
+
+
+def binary(path, to):
+    import pandas
+
+    table = pandas.read_parquet(path)
+    table.assign(y=(table["y"] > 0).astype("int64")).to_parquet(to)
+
+
 def timed(work):
     processor, wall = time.process_time(), time.perf_counter()
     work()
@@ -132,9 +149,9 @@ def command(words):
 def load(what):
     if what in ("read", "fit"):
         import numpy, pyarrow.csv, pyarrow.parquet  # noqa: F401, E401
-    if what == "pandas":
+    if what in ("pandas", "binary", "logistic"):
         import pandas, pyarrow.parquet  # noqa: F401, E401
-    if what in ("sklearn", "pandas"):
+    if what in ("sklearn", "pandas", "logistic"):
         import sklearn.linear_model  # noqa: F401
 
 
@@ -174,6 +191,10 @@ def answer(state, do, **request):
         return timed(lambda: parquet.write_table(table, request["to"], compression="gzip", compression_level=1))
     if do == "pandas":
         return timed(lambda: pandas_fit(request["file"]))
+    if do == "binary":
+        return timed(lambda: binary(request["file"], request["to"]))
+    if do == "logistic":
+        return timed(lambda: logistic_fit(request["file"]))
     return command(request["words"])
 
 

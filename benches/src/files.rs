@@ -75,6 +75,34 @@ pub fn automatic(record: &mut Record) {
     add("of pandas and LinearRegression, processor", ours.processor / theirs.processor, Unit::Ratio, Some(0.25));
 }
 
+/// A logit by the automatic method on a Parquet file, against pandas and scikit-learn.
+pub fn logistic(record: &mut Record) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let shell = &RefCell::new(Peer::start(record.machine.threads));
+    let peer = &RefCell::new(Peer::start(record.machine.threads));
+    let (rows, features) = if record.quick { (200_000, 20) } else { (1_000_000, 20) };
+    let numbers = simulated(folder.path(), "parquet", rows, features, &mut shell.borrow_mut());
+    let file = &folder.path().join("binary.parquet").display().to_string();
+    peer.borrow_mut().time(&json!({"do": "binary", "file": numbers, "to": file}));
+    let terms: Vec<String> = (1..=features).map(|column| format!("x{column}[-6..6]")).collect();
+    let formula = format!("y[0..1] ~ {}", terms.join(" + "));
+    let asked = ["--family", "binomial", "--rho", "0.1", "--seed", "1", "--quiet"];
+    let words = [&[COMMAND, "fit", file, "--formula", &formula], &asked[..]].concat();
+    let [ours, theirs] = interleaved(
+        if record.quick { 3 } else { 5 },
+        [
+            Box::new(|| shell.borrow_mut().run(&words).seconds),
+            Box::new(|| peer.borrow_mut().time(&json!({"do": "logistic", "file": file}))),
+        ],
+    );
+    let at = [("n", rows as f64), ("p", features as f64)];
+    record.add(Measure::new("Logit", "whole command, seconds of the processor", &at, ours.processor, Unit::Seconds));
+    let share = ours.processor / theirs.processor;
+    let target = Some(Target::AtMost(0.5)).filter(|_| !record.quick);
+    let what = "of pandas and LogisticRegression without a penalty, processor";
+    record.add(Measure::new("Logit", what, &at, share, Unit::Ratio).with(target));
+}
+
 /// Reading Parquet whose pages are in gzip, against pyarrow, which inflates them once.
 pub fn gzip(record: &mut Record) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");

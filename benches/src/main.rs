@@ -21,11 +21,13 @@ use record::Record;
 /// A part of a run, and the name it can be asked for by.
 type Part = (&'static str, fn(&mut Record));
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 12] = [
     ("pass", pass::measure),
     ("persons", pass::persons),
+    ("steps", pass::logistic),
     ("moments", pass::moments),
     ("auto", files::automatic),
+    ("logit", files::logistic),
     ("wide", fit::wide),
     ("gzip", files::gzip),
     ("fit", fit::against_peers),
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
         ref parts if parts.iter().all(is_part) => measure(false, Path::new("benches/record"), parts),
         _ => {
             eprintln!(
-                "usage: ./bench [quick] [pass] [persons] [moments] [auto] [wide] [gzip] [fit] [growth] [files] [gpu]\n       ./bench draw FILE"
+                "usage: ./bench [quick] [pass] [persons] [steps] [moments] [auto] [logit] [wide] [gzip] [fit] [growth] [files] [gpu]\n       ./bench draw FILE"
             );
             return ExitCode::from(2);
         }

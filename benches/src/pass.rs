@@ -3,7 +3,7 @@
 use std::{cell::RefCell, hint::black_box, sync::Mutex};
 
 use dplm::{
-    lattice::{Clip, ClippedOuter, Kernel, Lattice, Theta},
+    lattice::{Clip, ClippedOuter, Kernel, Lattice, Link, Theta},
     privacy::Neighbours,
     rows::{ClippedRows, Encoded, Persons, Rows, Together},
 };
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     clock::{Seconds, Timed, interleaved},
-    data::isotropic,
+    data::{binary, isotropic},
     peer::Peer,
     record::{Measure, Record, Target, Unit},
     threads,
@@ -37,6 +37,37 @@ pub fn measure(record: &mut Record) {
         if features <= 500 {
             questions(record, rows, rounds.div_ceil(3));
         }
+    }
+}
+
+/// A step of a logit against a plain read of the rows, one thread: linear functions of standard
+/// deviation 1, hardly any row weighted.
+pub fn logistic(record: &mut Record) {
+    let (cells, rounds) = if record.quick { (20_000_000, 9) } else { (60_000_000, 15) };
+    for features in [10, 50, 100] {
+        let mut rows = binary(cells / features, features);
+        let gamma = 1.5 * (features as f64).sqrt();
+        let lattice =
+            &Lattice::plan(rows.count(), features, gamma, 1.0).expect("the benchmark's plan").of_link(Link::Logistic);
+        let theta = &lattice.theta(&vec![(features as f64).sqrt().recip(); features]);
+        rows.clipped(lattice.clip(gamma), None).expect("rows in memory");
+        let (pool, rows) = (&threads(1), &RefCell::new(rows));
+        let [read, pass] = interleaved(
+            rounds,
+            [
+                Box::new(|| {
+                    let rows: &Encoded = &rows.borrow();
+                    pool.install(|| Seconds::of(|| _ = black_box(read_all(rows))))
+                }) as Timed<'_>,
+                Box::new(|| {
+                    let rows: &mut Encoded = &mut rows.borrow_mut();
+                    pool.install(|| Seconds::of(|| gradients(rows, lattice.clip(gamma), (theta, lattice))))
+                }),
+            ],
+        );
+        let (at, share) = ([("p", features as f64)], read.processor / pass.processor);
+        let what = "step of a logit, share of a plain read";
+        record.add(Measure::new("Pass", what, &at, share, Unit::Ratio).with(Some(Target::AtLeast(0.5))));
     }
 }
 

@@ -196,8 +196,8 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def r_squared(self) -> Bounded | None:
-        """The share of the response's variance that the model explains, with its interval; `None`
-        if not released."""
+        """The share of the response's variance that the model explains, with its interval; of a
+        logistic regression McFadden's pseudo R^2; `None` if not released."""
         found = self._facts["r_squared"]
         return None if found is None else Bounded(**found)
 
@@ -205,6 +205,13 @@ class Fit(Released["_native.Fit"]):
     def rsquared(self) -> float:
         """The estimate of `r_squared`, under statsmodels' name; NaN if it was not released."""
         return number(None if self.r_squared is None else self.r_squared.estimate)
+
+    @property
+    def prsquared(self) -> float:
+        """The estimate of McFadden's pseudo R^2, under statsmodels' name; only a logistic regression
+        has one, and it is NaN if it was not released."""
+        self._must_be_binomial()
+        return self.rsquared
 
     def cov_params(self) -> pd.DataFrame:
         """The covariance of the identified coefficients' estimates, including privacy noise; its

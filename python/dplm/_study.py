@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ def study(
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    focus: Sequence[str] | None = None,
     family: str | None = None,
     weights: str | None = None,
     neighbours: str | None = None,
@@ -109,7 +110,8 @@ def study(
 ) -> Study:
     """Fits a main specification and its checks under one budget.
 
-    Second moments are released once for all specifications. Of the rest of the budget the first
+    Second moments are released once for all specifications, unless `focus` names coefficients of
+    interest: each specification then has controls of its own. Of the rest of the budget the first
     specification, the main one, gets half, and the others share what is left, unless `shares` says
     otherwise. With a ledger the whole study is one charge, recorded before any noise is drawn.
 
@@ -135,6 +137,10 @@ def study(
         The whole budget as (epsilon, delta): the largest rho that keeps this promise is used.
     delta : float | None
         With `epsilon`, part of the budget; with `rho`, where epsilon is stated [default: 1e-6].
+    focus : Sequence[str] | None
+        The coefficients of interest, by term or name: 'educ, union'; all others are controls.
+        Controls are in the model and are not reported. Each coefficient of interest then pays for
+        itself, and not for all the others. See docs/focus.md.
     family : str | None
         gaussian, or binomial: a response of two values, y{no,yes} or y[0..1]. `binomial` is
         logistic regression: coefficients are of the log odds of the second level, or of 1. See

@@ -20,6 +20,7 @@ def test_odds_effects_and_probabilities(wages):
     assert wide["low"]["educ"] < odds["low"]["educ"] < odds["high"]["educ"] < wide["high"]["educ"]
     effects = fit.marginal_effects(level=0.9)
     assert ((effects["low"] < effects["estimate"]) & (effects["estimate"] < effects["high"])).all()
+    assert 0 <= fit.r_squared.low < fit.prsquared < fit.r_squared.high <= 1 and "Pseudo R-squared" in str(fit.summary())
     predicted = fit.get_prediction({"educ": [8, 20], "exper": [0, 45]}).summary_frame()
     assert predicted["mean"].between(0, 1).all()
 
@@ -31,3 +32,11 @@ def test_lm_takes_the_family_and_least_squares_has_no_odds(wages):
     assert linear.family == "gaussian"
     with pytest.raises(dplm.RequestError, match="binomial"):
         linear.odds_ratios()
+    with pytest.raises(dplm.RequestError, match="binomial"):
+        _ = linear.prsquared
+
+
+def test_a_logit_is_refined(wages):
+    first = dplm.glm(FORMULA, wages, rho=0.5, seed=3)
+    both = dplm.refine(first, wages, rho=0.5, seed=4)
+    assert (both.bse < first.bse).all() and both.family == "binomial" and both.rsquared == first.rsquared

@@ -167,6 +167,20 @@ CASES: dict[str, tuple[Callable[[SimpleNamespace], np.ndarray], Columns]] = {
     ),
 }
 
+#: Formulas of which a logit is fitted as well: each kind of term once.
+LOGITS = [
+    f"{WAGE} ~ {EDUC} + {EXPER}",
+    f"log({WAGE}) ~ {EDUC} + {EXPER} + I(exper^2) + {UNION}*{FEMALE}",
+    f"log({WAGE}) ~ {EDUC} + poly({EXPER}, 3)",
+    f"log({WAGE}) ~ bs({EXPER}, df = 5) + {EDUC}",
+    f"sqrt({WAGE}) ~ log({HOURS}) + log1p({TENURE})",
+    f"{WAGE}/{HOURS} ~ {EDUC} + {SECTOR}",
+    f"log({WAGE}) ~ {EDUC}*{TENURE}",
+    f"log({WAGE}) ~ ({EDUC} + {UNION} + {REGION})^2",
+    f"log({WAGE}) ~ 0 + {REGION} + {EDUC}",
+    f"log({WAGE}) ~ day[2020-01-01..2020-12-31] + {UNION}",
+]
+
 #: Natural splines in another basis: what is compared are fitted values.
 NATURAL = f"log({WAGE}) ~ ns({EXPER}, df = 4) + {REGION}"
 
@@ -235,6 +249,43 @@ def test_estimates_are_those_of_statsmodels(formula, people):
     assert (apart < rounding + 5 * found.bse.to_numpy()).all(), (apart / expected.results.bse).round(3)
     # What is allowed is itself a small share of a standard error.
     assert (rounding + 5 * found.bse.to_numpy() < 0.4 * expected.results.bse).all()
+
+
+def moved_by_rounding_of_a_logit(x: np.ndarray, fit: Any) -> np.ndarray:
+    """As for least squares: a linear function is off by at most `shift`, and a cell in the gradient by its own rounding.
+
+    Probabilities are rounded to 2^-20, which is less than a thousandth of either.
+    """
+    mu, half_ranges = fit.predict(), np.ptp(x, axis=0) / 2
+    shift = 2.0**-13 * np.abs(fit.params) @ half_ranges
+    inverse = np.linalg.inv(x.T @ (x * (mu * (1 - mu))[:, None]))
+    of_cells = np.abs(inverse) @ half_ranges * 2.0**-13 * np.sqrt(np.square(fit.resid_response).sum())
+    of_linear = shift * (np.abs(inverse @ x.T) @ (mu * (1 - mu)))
+    return np.asarray(of_cells + of_linear)
+
+
+@pytest.mark.parametrize("formula", LOGITS)
+def test_logits_are_those_of_statsmodels(formula, people):
+    """To the precision of the lattice, and five standard errors of the noise; the standard errors for the population are the sandwich's."""
+    _, columns = CASES[formula]
+    rng, table = np.random.default_rng(5), clamped(people)
+    chance = 1 / (1 + np.exp(1 - 0.08 * np.nan_to_num(table.educ) - 0.02 * table.exper + 0.4 * table.female))
+    happy = (rng.random(ROWS) < chance).astype(int)
+    x = np.column_stack(columns(table))
+    whole = np.isfinite(x).all(axis=1)
+    expected = sm.Logit(happy[whole], x[whole]).fit(disp=0, cov_type="HC0")
+    asked = dict(family="binomial", rho=RHO, seed=2)
+    right = formula.split("~")[1]
+    found = dplm.lm(f"happy[0..1] ~{right}", people.assign(happy=happy), target="sample", **asked)
+    rounding = moved_by_rounding_of_a_logit(x[whole], expected)
+    apart = np.abs(found.params.to_numpy() - expected.params)
+    assert found.left_out == []
+    assert (apart < rounding + 5 * found.bse.to_numpy()).all(), (apart / expected.bse).round(3)
+    assert (rounding + 5 * found.bse.to_numpy() < 0.5 * expected.bse).all()
+    usual = dplm.lm(f"happy[0..1] ~{right}", people.assign(happy=happy), **asked)
+    assert np.allclose(usual.bse, expected.bse, rtol=0.05)
+    if "0 +" not in formula:
+        assert usual.rsquared == pytest.approx(expected.prsquared, abs=0.002)
 
 
 def test_natural_splines_fit_the_curve_of_statsmodels(people):

@@ -3,10 +3,11 @@
 
 dplm_study <- function(specifications, data,
                        # <options dplm_study>
-                       rho = NULL, epsilon = NULL, delta = NULL, family = NULL, weights = NULL,
-                       neighbours = NULL, person = NULL, rows_per_person = NULL, target = NULL,
-                       level = NULL, csv = NULL, strict = FALSE, seed = NULL, threads = NULL,
-                       memory = NULL, device = "cpu", ledger = NULL, dataset = NULL, other_table = FALSE,
+                       rho = NULL, epsilon = NULL, delta = NULL, focus = NULL, family = NULL,
+                       weights = NULL, neighbours = NULL, person = NULL, rows_per_person = NULL,
+                       target = NULL, level = NULL, csv = NULL, strict = FALSE, seed = NULL,
+                       threads = NULL, memory = NULL, device = "cpu", ledger = NULL, dataset = NULL,
+                       other_table = FALSE,
                        # </options>
                        shares = NULL, interest = NULL, simultaneous = FALSE, progress = interactive()) {
   call <- without_data(match.call())

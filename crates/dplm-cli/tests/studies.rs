@@ -109,3 +109,47 @@ fn a_study_is_one_charge_and_one_page() {
         twice.stderr
     );
 }
+
+/// With a focus each specification pays for its own coefficients of interest, on the budget that
+/// all of them share; one that has no controls is fitted whole.
+#[test]
+fn a_study_has_coefficients_of_interest() {
+    let directory = directory();
+    let focused =
+        STUDY.replace("interest = 'x'\n", "focus = ['x']\n").replace("y ~ x[0..10]'", "y ~ x[0..10] + z[0..1]'");
+    let bare = "[[specification]]\nname = 'no controls'\nformula = 'y ~ x[0..10]'\n";
+    directory.write("focus.toml", focused.replace("simultaneous = true\n", "") + bare);
+    let run = ["study", "focus.toml", "rows.csv", "--seed", "3", "--json", "focus.json", "--report", "focus.html"];
+    let text = directory.ok(&run).stdout;
+    assert!(text.contains("main: The other 3 coefficients are controls"), "{text}");
+    assert!(text.contains("bare: The other 2 coefficients are controls"), "{text}");
+    assert!(directory.read("focus.html").contains("bare: The other 2 coefficients are controls"));
+    let found = json(&directory.read("focus.json"));
+    assert_eq!((&found["interest"], &found["guarantee"]["rho"]), (&Value::from("x"), &Value::from(0.5)));
+    let parts = found["specifications"].as_array().expect("a list");
+    let names = |part: &Value| -> Vec<String> {
+        let shown = part["fit"]["coefficients"].as_array().expect("a list");
+        shown.iter().map(|one| one["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(parts.iter().map(names).collect::<Vec<_>>(), [vec!["x"], vec!["x"], vec!["(Intercept)", "x"]]);
+    for part in parts {
+        // y = 20 + 4 x + ..., and the error that the table repeats is about 3.7.
+        let (low, high) = (part["low"].as_f64().expect("an end"), part["high"].as_f64().expect("an end"));
+        assert!(low < 4.0 && 4.0 < high && high - low < 0.4, "{low} {high}");
+    }
+    let releases = found["guarantee"]["releases"].as_array().expect("a list");
+    let spent: f64 = releases.iter().map(|one| one["rho"].as_f64().expect("a number")).sum();
+    assert!((spent - 0.5).abs() < 1e-12, "{releases:?}");
+    for (from, to, says) in [
+        ("focus = ['x']\n", "focus = ['x']\ninterest = 'z'\n", "'z' is a control in every specification"),
+        ("focus = ['x']", "focus = ['g']", "specification 'bare'"),
+        ("focus = ['x']", "focus = 3", "focus must be texts"),
+    ] {
+        directory.write("refused.toml", directory.read("focus.toml").replacen(from, to, 1));
+        let refused = directory.run(&["study", "refused.toml", "rows.csv", "--seed", "3"]);
+        assert!(refused.status == 2 && refused.stderr.contains(says), "{}", refused.stderr);
+    }
+    directory.write("plain.toml", STUDY);
+    let beside = directory.ok(&["study", "plain.toml", "rows.csv", "--seed", "3", "--focus", "x"]).stdout;
+    assert!(beside.contains("main: The other 3 coefficients are controls"), "{beside}");
+}

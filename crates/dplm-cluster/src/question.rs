@@ -74,6 +74,7 @@ mod kind {
     pub(crate) const BEND: u8 = 16;
     pub(crate) const OUTCOME: u8 = 17;
     pub(crate) const VARIANCE: u8 = 18;
+    pub(crate) const ENTROPY: u8 = 19;
 }
 
 /// A question taken apart.
@@ -115,6 +116,7 @@ impl<'a> Flat<'a> {
                     Each::Bend => (kind::BEND, Vec::new()),
                     Each::Number(Number::Outcome) => (kind::OUTCOME, Vec::new()),
                     Each::Number(Number::Variance) => (kind::VARIANCE, Vec::new()),
+                    Each::Number(Number::Entropy) => (kind::ENTROPY, Vec::new()),
                     Each::Square => (kind::SQUARE, Vec::new()),
                     Each::IsClipped => (kind::IS_CLIPPED, Vec::new()),
                 };
@@ -280,7 +282,7 @@ impl Question {
                 Some(see(&Ask::Sample { one_in }))
             }
             kind::SORTED => self.with_region(see),
-            kind::GRADIENT..=kind::IS_CLIPPED | kind::BEND..=kind::VARIANCE => self.with_term(see),
+            kind::GRADIENT..=kind::IS_CLIPPED | kind::BEND..=kind::ENTROPY => self.with_term(see),
             kind::SHRUNK..=kind::GRADIENTS => self.with_outer(see),
             kind::MOMENTS => Some(see(&Ask::Sum(Sum::Moments))),
             kind::TALLY_NORMS..=kind::TALLY_RESIDUALS => self.with_ladder(see),
@@ -307,7 +309,8 @@ impl Question {
             kind::BEND if self.of.rows_in_unit.is_some() || at.1.link() == Link::Identity => None,
             kind::BEND => see(Each::Bend),
             kind::OUTCOME => see(Each::Number(Number::Outcome)),
-            _ => see(Each::Number(Number::Variance)),
+            kind::VARIANCE => see(Each::Number(Number::Variance)),
+            _ => see(Each::Number(Number::Entropy)),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     LabError,
     experiment::{
         Arena, Audit, ChoicesStudy, Clipping, Cost, Designs, Experiment, Honest, Intervals, MethodsAudit, Oracle,
-        Population, Ratio, Study, Tolerance, Tradeoff,
+        Ordinary, Population, Ratio, Study, Tolerance, Tradeoff,
     },
 };
 
@@ -36,9 +36,13 @@ const BUILT_IN: [(&str, &str); 15] = [
 
 /// Grids that judge printed results. They take longer and have their own records, so they run only
 /// when named.
-const GRIDS: [(&str, &str); 10] = [
+const GRIDS: [(&str, &str); 14] = [
     ("honest", include_str!("../definitions/honest.toml")),
     ("honest-fresh", include_str!("../definitions/honest-fresh.toml")),
+    ("honest-logit", include_str!("../definitions/honest-logit.toml")),
+    ("focus", include_str!("../definitions/focus.toml")),
+    ("focus-fresh", include_str!("../definitions/focus-fresh.toml")),
+    ("pn-ordinary", include_str!("../definitions/pn-ordinary.toml")),
     ("choices", include_str!("../definitions/choices.toml")),
     ("cases", include_str!("../definitions/cases.toml")),
     ("heavy", include_str!("../definitions/heavy.toml")),
@@ -153,6 +157,7 @@ fn experiment(kind: &str, table: Table) -> Result<Box<dyn Experiment>, String> {
         "audit" => of::<Audit>(table),
         "methods-audit" => of::<MethodsAudit>(table),
         "oracle" => of::<Oracle>(table),
+        "ordinary" => of::<Ordinary>(table),
         "honest" => of::<Honest>(table),
         "choices" => of::<ChoicesStudy>(table),
         "arena" => of::<Arena>(table),

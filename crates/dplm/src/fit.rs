@@ -1,5 +1,6 @@
 //! The result of a fit. It holds no data: every number in it is public or released.
 
+use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -8,6 +9,8 @@ use crate::{
     formula::{By, Weights},
     interval::{Inference, Interval, normal_quantile},
     lattice::Design,
+    matrix::by_row,
+    number::significant,
     options::{Family, IntervalMethod, Purpose, Target},
     privacy::{Guarantee, Person},
     table::Dialect,
@@ -105,11 +108,45 @@ pub struct Focus {
     pub coefficients: Vec<String>,
     /// The controls that are not in the model: the budget could not tell them from others.
     pub not_controlled_for: Vec<String>,
+    /// What partialling out left of rows; `None` if all coefficients were fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) left: Option<Left>,
+}
+
+/// What partialling out leaves of rows, as released numbers: enough to ask for their mean score
+/// once more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Left {
+    /// The standardised parameters of interest, ascending.
+    pub parameters: Vec<usize>,
+    /// How the cells of a row make what is left of each of these columns.
+    #[serde(with = "by_row")]
+    pub matrix: Mat<f64>,
+    /// How cells and response make what is left of the response, which is 1 for errors of the size
+    /// `unit`.
+    pub response: Vec<f64>,
+    pub unit: f64,
+    /// What the product of both errors adds to the variance of each mean score, and what the noise
+    /// of each column's regression adds to the second moment of what it leaves.
+    pub added: Vec<f64>,
+    pub taken: Vec<f64>,
+}
+
+impl Left {
+    /// Whether every part is for a model with this many standardised parameters.
+    pub(crate) fn is_for(&self, parameters: usize) -> bool {
+        let (k, all) = (self.parameters.len(), [&self.response, &self.added, &self.taken]);
+        let ascend = self.parameters.windows(2).all(|pair| pair[0] < pair[1]);
+        let in_range = self.parameters.last().is_some_and(|&last| last < parameters);
+        let sizes = (self.matrix.nrows(), self.matrix.ncols(), self.response.len(), self.added.len(), self.taken.len());
+        let finite = all.into_iter().flatten().all(|number| number.is_finite()) && self.matrix.is_all_finite();
+        ascend && in_range && sizes == (parameters, k, parameters + 1, k, k) && finite && self.unit > 0.0
+    }
 }
 
 impl Focus {
     pub(crate) fn new(coefficients: Vec<String>, not_controlled_for: Vec<String>) -> Focus {
-        Focus { coefficients, not_controlled_for }
+        Focus { coefficients, not_controlled_for, left: None }
     }
 
     /// `all` where every control is in the model, and `subspace` where some are not.
@@ -418,11 +455,34 @@ impl Fit {
         let count = self.controls();
         let without = match &focus.not_controlled_for[..] {
             [] => String::new(),
-            names => format!(" Not controlled for, as this budget cannot tell them from others: {}.", listed(names)),
+            names => format!(
+                " Not controlled for, as this budget cannot tell them from others: {}.{}",
+                listed(names),
+                self.sensitivity_text().unwrap_or_default()
+            ),
         };
         let (are, they) =
             if count == 1 { ("coefficient is a control", "it is") } else { ("coefficients are controls", "they are") };
         Some(format!("The other {count} {are}: {they} in the model and not reported.{without}"))
+    }
+
+    /// How far what is not controlled for may move a coefficient of interest, where each row stands
+    /// for itself.
+    ///
+    /// With a share `r` of what is left both of the response and of the column explained by it, the
+    /// omitted-variable bias is `sqrt(n) r / sqrt(1 - r)` standard errors of least squares (Cinelli
+    /// and Hazlett 2020), and a private fit has no smaller ones.
+    fn sensitivity_text(&self) -> Option<String> {
+        let moved = |share: f64| significant((self.rows as f64).sqrt() * share / (1.0 - share).sqrt());
+        let is_alone = self.person.is_none() && self.weights.is_none();
+        is_alone.then(|| {
+            format!(
+                " If that explains 1 % of what is left both of the response and of a column of interest, it moves the coefficient by \
+                 at most {} of its standard errors, and by {} if 10 %.",
+                moved(0.01),
+                moved(0.1)
+            )
+        })
     }
 
     /// How many coefficients are controls.

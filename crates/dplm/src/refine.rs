@@ -145,6 +145,10 @@ impl Refinement {
         let releases = first.guarantee.releases.into_iter().chain(second.guarantee.releases.into_iter().map(again));
         let mut method = second.method;
         method.runs = first.method.runs + 1;
+        if first.focus.as_ref().is_some_and(|focus| focus.left.is_some()) {
+            // The second fit asks for one more mean score of what the steps of the first left.
+            method.steps = first.method.steps;
+        }
         Ok(Fit {
             guarantee: Guarantee { releases: releases.collect(), ..promised },
             request: first.request,
@@ -152,8 +156,10 @@ impl Refinement {
             target: second.target,
             rows_used: second.rows_used.or(first.rows_used),
             left_out: first.left_out,
+            focus: first.focus,
             residual_sd: first.residual_sd,
             r_squared: first.r_squared,
+            marginal_effects: first.marginal_effects,
             method,
             warnings: joined(first.warnings, second.warnings),
             trajectories: first.trajectories.into_iter().chain(second.trajectories).collect(),
@@ -192,8 +198,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         date: _,
         coefficients: _,
         left_out: _,
-        // The request says which are of interest.
-        focus: _,
+        focus,
         residual_sd: _,
         r_squared: _,
         marginal_effects: _,
@@ -225,6 +230,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         clip: *clip,
         target: *target,
         row_length: *row_length,
+        left: focus.as_ref().and_then(|focus| focus.left.clone()),
     };
     Ok(auto::Config::new(asked).after(earlier))
 }
@@ -243,11 +249,13 @@ fn rows_are_of(second: &Prepared<'_>, first: &Fit) -> bool {
     person == first.person.as_ref() && level(group) == level(first.group.as_ref())
 }
 
-/// Each sentence once. Which coefficients are identified, and whether the budget is large or small,
-/// the pooled fit says itself.
+/// Each sentence once. Which coefficients are identified, what a logit lacks, and whether the
+/// budget is large or small, the pooled fit says itself.
 fn joined(first: Vec<Warning>, second: Vec<Warning>) -> Vec<Warning> {
-    let outdated = |warning: &Warning| {
-        matches!(warning, Warning::NotIdentified { .. } | Warning::BudgetForColumns { .. } | Warning::OtherTable { .. })
+    let outdated = |warning: &Warning| match warning {
+        Warning::NotIdentified { .. } | Warning::BudgetForColumns { .. } | Warning::OtherTable { .. } => true,
+        Warning::Separated { .. } | Warning::Vague | Warning::Misfit { .. } => true,
+        _ => false,
     };
     let mut all: Vec<Warning> = first.into_iter().filter(|warning| !outdated(warning)).collect();
     for warning in second.into_iter().filter(|warning| !matches!(warning, Warning::BudgetForColumns { .. })) {

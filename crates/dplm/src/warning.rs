@@ -129,6 +129,13 @@ pub enum Warning {
     },
     /// Too little is known of the probabilities of unusual rows for a logit to be told.
     Vague,
+    /// Outcomes vary more than a logit says.
+    Misfit {
+        /// The coefficients along which they do.
+        names: Vec<String>,
+        /// How many times as much, at most.
+        times: f64,
+    },
     /// A level was found at an end of the ladder it was looked for on.
     LevelAtEdge,
     /// The test before a release failed, so that nothing but that was released.
@@ -290,6 +297,13 @@ impl std::fmt::Display for Warning {
             Warning::Vague => f.write_str(
                 "no coefficient can be told: at this budget the linear function of an unusual row is not known to within 2, so that its probability \
                  could be nearly anything; fewer columns, more rows or a larger rho would do, and rarer outcomes need more of each",
+            ),
+            Warning::Misfit { names, times } => write!(
+                f,
+                "released numbers show that outcomes vary up to {} times as much as a logit says along {}, which is not the whole truth then: the \
+                 intervals allow for that and are for the logit nearest to the truth (a square, an interaction or a missing column may say more)",
+                significant(*times),
+                listed(names)
             ),
             Warning::LevelAtEdge => f.write_str(
                 "the size of rows or of errors is at the end of the range that the bounds suggest: check the bounds of the response and of the columns",

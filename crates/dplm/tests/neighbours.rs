@@ -294,13 +294,14 @@ impl Asked {
     }
 
     /// What a logit asks beside gradients: numbers, and second moments of tilted rows.
-    fn of_likelihood(&self, rows: &mut dyn Rows) -> [Vec<Sensitive>; 3] {
+    fn of_likelihood(&self, rows: &mut dyn Rows) -> [Vec<Sensitive>; 4] {
         let same = Whitening::new(Mat::<f64>::identity(rows.features(), rows.features()).as_ref());
         let tilted = same.tilted(self.theta.clone(), &self.lattice);
         let moments = rows.through(&tilted).unwrap().second_moments(self.radius, self.neighbours).unwrap();
         let rows = rows.clipped(self.clip, None).unwrap();
         let number = |of: Number| vec![rows.number_sum(of, &self.theta, &self.lattice, self.neighbours).unwrap()];
-        [number(Number::Outcome), number(Number::Variance), vec![moments.into_matrix()]]
+        let [outcome, variance, entropy] = [Number::Outcome, Number::Variance, Number::Entropy].map(number);
+        [outcome, variance, entropy, vec![moments.into_matrix()]]
     }
 
     fn bends(&self, rows: &mut dyn Rows) -> [Vec<Sensitive>; 1] {

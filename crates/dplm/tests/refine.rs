@@ -55,7 +55,8 @@ fn refined(data: &mut Dataset, fit: &Fit, more: f64, seed: u64) -> Result<Fit, E
 }
 
 fn lengths(fit: &Fit) -> f64 {
-    fit.coefficients[1..].iter().map(|one| one.precision.unwrap()).map(|ends| (ends.high - ends.low).ln()).sum()
+    let slopes = fit.reported().filter(|one| one.name != "(Intercept)");
+    slopes.map(|one| one.precision.unwrap()).map(|ends| (ends.high - ends.low).ln()).sum()
 }
 
 /// 60 data sets with 4 intervals of 95 %: fewer than 85 % cover with probability below 1e-6. They
@@ -168,6 +169,10 @@ fn questions() -> Vec<Question> {
         asked("person", &|request| request.person = persons(None, false)),
         asked("rows per person", &|request| request.person = persons(Some(2), false)),
         asked("keep", &|request| request.keep = vec!["x".to_owned()]),
+        asked("focus", &|request| request.focus = vec!["x".to_owned()]),
+        asked("focus of persons", &|request| {
+            (request.focus, request.person) = (vec!["x, g".to_owned()], persons(None, false));
+        }),
         asked("batches", &|request| (request.batches, request.burn_in) = (7, Some(3))),
         Question { weights: Some("w[0..5]"), ..plain("weights") },
         Question { by: Some(("region{north,south}", "south")), ..plain("a group") },
@@ -206,8 +211,7 @@ fn every_option_is_asked_about() {
         batches,
         burn_in,
         person,
-        // Such a fit is not refined.
-        focus: _,
+        focus,
         moments,
         keep,
         one_of_groups: _,
@@ -216,7 +220,7 @@ fn every_option_is_asked_about() {
     assert!(differs(&|one| one.target != target) && differs(&|one| (one.level - level).abs() > 0.0));
     assert!(differs(&|one| one.batches != batches) && differs(&|one| one.burn_in != burn_in));
     assert!(differs(&|one| one.person != person) && differs(&|one| one.moments != moments));
-    assert!(differs(&|one| one.keep != keep));
+    assert!(differs(&|one| one.keep != keep) && differs(&|one| one.focus != focus));
     let Reading { table: _, memory: _, person: _, weights: _, device: _ } = Reading::default();
     assert!(all.iter().any(|one| one.weights.is_some()) && all.iter().any(|one| !one.csv.is_empty()));
     assert!(IntervalMethod::ALL.iter().filter(|&&one| one == IntervalMethod::Newton).count() == 1);
@@ -274,7 +278,7 @@ fn asked_again(first: &Fit, source: &Source, more: f64, seed: u64) -> Result<Fit
 
 /// The largest distance between two fits, in standard errors.
 fn apart(one: &Fit, other: &Fit) -> f64 {
-    let of = |fit: &Fit| fit.coefficients.iter().map(|one| (one.estimate, one.precision)).collect::<Vec<_>>();
+    let of = |fit: &Fit| fit.reported().map(|one| (one.estimate, one.precision)).collect::<Vec<_>>();
     let distance = of(one).into_iter().zip(of(other)).map(|(one, other)| {
         (one.0.expect("identified") - other.0.expect("identified")).abs() / other.1.expect("identified").std_error
     });

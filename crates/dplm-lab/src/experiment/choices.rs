@@ -101,7 +101,7 @@ impl Experiment for ChoicesStudy {
         let known = self.populations.of(cell, &self.tables, self.population_rows, self.seed)?;
         let variant = &self.variants()[point.whole("variant") as usize];
         let choices = Choices::DEFAULT.times(variant.name, variant.factor).unwrap_or(Choices::DEFAULT);
-        let trial = Trial { world: &known.world, population: &known.moments, cell, choices };
+        let trial = Trial { world: &known.world, population: &known.population, cell, choices };
         let about = [point.whole("cell"), repetition];
         trial.fit_once(seed(self.seed, "data", &about), seed(self.seed, "noise", &about))
     }

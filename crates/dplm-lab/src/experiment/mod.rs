@@ -17,6 +17,7 @@ mod honest;
 mod choices;
 mod arena;
 mod study;
+mod ordinary;
 mod designs;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub use honest::Honest;
 pub use intervals::{Intervals, Shown};
 pub use methods_audit::MethodsAudit;
 pub use oracle::Oracle;
+pub use ordinary::Ordinary;
 pub use population::Population;
 pub use ratio::Ratio;
 pub use study::Study;
@@ -283,11 +285,13 @@ mod tests {
     const POPULATION: &str =
         "case,n,gamma_over_sqrtp,total_steps,reps,coverage,coverage_lo,coverage_hi,length_ratio,identified";
 
+    const ORDINARY: &str = "p,n,rho,coefficients,reps,printed,coverage,rmse,length";
+
     const ORACLE: &str = "n,reps,error_inference,error_prediction,error_oracle,error_oracle_with_steps,error_default_clip,\
 error_ols,ratio_inference,ratio_prediction,ratio_with_steps,oracle_gamma_over_sqrtp";
 
     /// The figures with their published columns, and a grid small enough for a test.
-    const FIGURES: [(&str, &str, &str); 14] = [
+    const FIGURES: [(&str, &str, &str); 15] = [
         ("pn", RATIO, "p=[2,4] rows_per_feature=50"),
         ("pn-aniso", RATIO, "p=[2,4] rows_per_feature=50"),
         ("cost-low", COST, "n=[200,400]"),
@@ -302,6 +306,7 @@ error_ols,ratio_inference,ratio_prediction,ratio_with_steps,oracle_gamma_over_sq
         ("error-clip", "total_steps,gamma_over_sqrtp,clipped,error", "n=200 total_steps=[5,10] clip=[5.0,0.5,0.05]"),
         ("intervals", POPULATION, "n=[10000] clip=[2.0] optimum_n=500 optimum_steps=[5,40] optimum_repetitions=2"),
         ("oracle", ORACLE, "n=[1000,2000] clips=2"),
+        ("pn-ordinary", ORDINARY, "p=[2,4] rows_per_feature=[500] rho=[0.5,1.0] population_rows=100000"),
     ];
 
     fn small(name: &str, grid: &str) -> Definition {

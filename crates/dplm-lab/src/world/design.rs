@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 use rand_distr::{Distribution, Poisson};
 
-use super::{Feature, normal, table, uniform};
+use super::{Feature, Known, controls as among, normal, outcomes::Cause, table, uniform};
 use crate::LabError;
 
 /// A distribution of features, with what an analyst publicly knows of them.
@@ -36,9 +37,31 @@ pub(super) struct Drawn {
 }
 
 /// Columns of unit variance are publicly known to lie within this of zero.
-const USUAL: f64 = 5.0;
+pub(super) const USUAL: f64 = 5.0;
+
+/// Rows from which the constant of a logit is computed.
+const CAUSES: usize = 20_000;
 
 impl Design {
+    /// What outcomes depend on, of rows drawn at random.
+    pub(super) fn causes(&self) -> Vec<Cause> {
+        let (mut rng, mut cells) = (ChaCha8Rng::seed_from_u64(0), vec![0.0; self.features.len()]);
+        let mut one = || {
+            let drawn = (self.draw)(&mut rng, &mut cells);
+            self.cause(&drawn, &cells)
+        };
+        (0..CAUSES).map(|_| one()).collect()
+    }
+
+    /// The same of a row.
+    pub(super) fn cause(&self, drawn: &Drawn, cells: &[f64]) -> Cause {
+        let is_last = match self.features.last().map(|feature| &feature.known) {
+            Some(Known::Levels(levels)) => cells.last() == Some(&((levels.len() - 1) as f64)),
+            _ => false,
+        };
+        (drawn.mean, drawn.drive, is_last)
+    }
+
     /// The identity of a population: the name and, if the distribution depends on it, the number of
     /// rows.
     pub fn identity(text: &str, rows: u64) -> String {
@@ -78,6 +101,13 @@ impl Design {
             ["age", "squared"] => age_squared(),
             ["far", "corner"] => far_corner(),
             ["two", "groups"] => two_groups(),
+            ["pairs", r, p] => among::pairs(number(r)?, number(p)? as usize),
+            ["condition", ratio, p] => among::condition(number(ratio)?, number(p)? as usize),
+            ["twins", apart, p] => among::nearly_repeated(1, number(apart)?, number(p)? as usize),
+            ["triples", apart, p] => among::nearly_repeated(2, number(apart)?, number(p)? as usize),
+            ["treated", share] => among::treated(number(share)?),
+            ["factors", p] => among::factors(number(p)? as usize),
+            ["blocks", p] => among::blocks(number(p)? as usize),
             ["cps1988", kind] => table::cps1988(kind, tables)?.ok_or_else(refused)?,
             _ => return Err(refused()),
         })
@@ -85,15 +115,15 @@ impl Design {
 }
 
 /// A design with a response of standard deviation about 1 before errors.
-fn design(features: Vec<Feature>, draw: Draw) -> Design {
+pub(super) fn design(features: Vec<Feature>, draw: Draw) -> Design {
     Design { features, response: (-10.0, 10.0), signal_sd: 1.0, error_sd: 1.0, alike: false, elliptical: false, draw }
 }
 
-fn numbered(count: usize, bound: f64) -> Vec<Feature> {
+pub(super) fn numbered(count: usize, bound: f64) -> Vec<Feature> {
     (1..=count).map(|j| Feature::within(format!("x{j}"), -bound, bound)).collect()
 }
 
-fn mean_of(cells: &[f64], weight: f64) -> f64 {
+pub(super) fn mean_of(cells: &[f64], weight: f64) -> f64 {
     0.5 + weight * cells.iter().sum::<f64>()
 }
 

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, StudentT};
 
-use super::{normal, uniform};
+use super::{normal, outcomes::Outcomes, uniform};
 
 /// Errors by name. Their mean is zero and, unless the name says otherwise, their variance is that
 /// of the design.
@@ -34,6 +34,8 @@ pub enum Errors {
     Missing(f64),
     /// `its own`: a real table brings its responses with it.
     Own,
+    /// No errors: outcomes of which there are two, such as `logit 0.5`.
+    Two(Outcomes),
 }
 
 impl Errors {
@@ -53,7 +55,7 @@ impl Errors {
             ["r2", r2] => share(r2).filter(|&r2| r2 > 0.0).map(Errors::R2),
             ["missing", missing] => share(missing).map(Errors::Missing),
             ["its", "own"] => Some(Errors::Own),
-            _ => None,
+            _ => Outcomes::named(&words).map(Errors::Two),
         }
     }
 
@@ -63,6 +65,14 @@ impl Errors {
         match self {
             Errors::R2(r2) => signal_sd * ((1.0 - r2) / r2).sqrt(),
             _ => usual,
+        }
+    }
+
+    /// The law of outcomes, where there are two.
+    pub(super) fn outcomes(self) -> Option<Outcomes> {
+        match self {
+            Errors::Two(law) => Some(law),
+            _ => None,
         }
     }
 
@@ -76,7 +86,10 @@ impl Errors {
 
     /// Whether the distribution is symmetric for all values of the features.
     pub(super) fn are_symmetric(self) -> bool {
-        !matches!(self, Errors::Exponential | Errors::Lognormal | Errors::SkewByX | Errors::Curved | Errors::Own)
+        !matches!(
+            self,
+            Errors::Exponential | Errors::Lognormal | Errors::SkewByX | Errors::Curved | Errors::Own | Errors::Two(_)
+        )
     }
 
     /// One error where the first column is `s` standard deviations from its mean, for a standard
@@ -97,7 +110,7 @@ impl Errors {
                 let student = StudentT::new(3.0).expect("3 degrees of freedom are positive");
                 student.sample(rng) / 3f64.sqrt()
             }
-            Errors::Own => 0.0,
+            Errors::Own | Errors::Two(_) => 0.0,
         }
     }
 }

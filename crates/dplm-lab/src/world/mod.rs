@@ -8,17 +8,22 @@
 //! units.
 
 mod design;
+mod controls;
 mod errors;
 mod moments;
+mod outcomes;
 mod table;
 
 pub use design::Design;
 pub use errors::Errors;
 pub use moments::{LeastSquares, Moments};
+pub use outcomes::Logits;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use dplm::{Person, method::Family};
+use outcomes::Chance;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -26,6 +31,9 @@ use rayon::prelude::*;
 
 /// Rows of which moments are summed by one thread at a time.
 const BLOCK_ROWS: u64 = 1 << 15;
+
+/// The column that identifies persons.
+const PERSON: &str = "who";
 
 /// The public knowledge of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +81,54 @@ pub struct World {
     errors: Errors,
     error_sd: f64,
     response: (f64, f64),
+    /// How probable outcomes are, where there are two.
+    chance: Option<Chance>,
+}
+
+/// The coefficients of a model in the columns' own units, and their standard errors; `None` where a
+/// column was left out or repeats earlier ones, or where there is no such number.
+#[derive(Clone, Debug)]
+pub struct Coefficients {
+    /// One for each coefficient, in formula order.
+    pub values: Vec<Option<f64>>,
+    /// By the sandwich formula.
+    pub std_errors: Vec<Option<f64>>,
+}
+
+/// What is known of a population: moments, or rows where outcomes are two.
+pub enum Population {
+    /// The moments of numbers.
+    Numbers(Moments),
+    /// Rows with outcomes.
+    Outcomes(Logits),
+}
+
+impl Population {
+    /// The coefficients without the columns that are left out: those of least squares, or of
+    /// maximum likelihood.
+    pub fn coefficients(&self, left_out: &[String]) -> Coefficients {
+        match self {
+            Population::Numbers(moments) => moments.least_squares(left_out).told(),
+            Population::Outcomes(rows) => rows.coefficients(left_out),
+        }
+    }
+
+    /// The share of rows whose response lies beyond its bounds.
+    pub fn share_cut(&self) -> f64 {
+        match self {
+            Population::Numbers(moments) => moments.share_cut(),
+            Population::Outcomes(_) => 0.0,
+        }
+    }
+
+    /// By how much the mean squared error of predictions with these coefficients exceeds that of
+    /// least squares; NaN for outcomes.
+    pub fn excess(&self, coefficients: &[f64]) -> f64 {
+        match self {
+            Population::Numbers(moments) => moments.excess(coefficients),
+            Population::Outcomes(_) => f64::NAN,
+        }
+    }
 }
 
 /// A table in the clear; a missing cell is NaN, a level is its position in the list.
@@ -90,13 +146,33 @@ impl World {
         let (low, high) = design.response;
         let wider = (design.signal_sd.hypot(error_sd) / design.signal_sd.hypot(usual)).max(0.1);
         let (centre, half) = ((low + high) / 2.0, (high - low) / 2.0 * wider);
-        World { design, errors, error_sd, response: (centre - half, centre + half) }
+        let chance = errors.outcomes().map(|law| Chance::of(law, &design.causes()));
+        World { design, errors, error_sd, response: (centre - half, centre + half), chance }
+    }
+
+    /// The family of the response.
+    pub fn family(&self) -> Family {
+        if self.chance.is_some() { Family::Binomial } else { Family::Gaussian }
+    }
+
+    /// The persons, if they have several rows.
+    pub fn person(&self) -> Option<Person> {
+        self.rows_of_person().map(|rows| Person { rows: Some(rows), ..Person::new(PERSON) })
+    }
+
+    fn rows_of_person(&self) -> Option<u32> {
+        self.errors.outcomes().and_then(|law| law.rows_of_person)
+    }
+
+    fn features(&self) -> &[Feature] {
+        &self.design.features
     }
 
     /// The formula an analyst would type.
     pub fn formula(&self) -> String {
         let features: Vec<String> = self.design.features.iter().map(Feature::in_formula).collect();
-        format!("y[{}..{}] ~ {}", self.response.0, self.response.1, features.join(" + "))
+        let (low, high) = if self.chance.is_some() { (0.0, 1.0) } else { self.response };
+        format!("y[{low}..{high}] ~ {}", features.join(" + "))
     }
 
     /// The names of the coefficients, in formula order.
@@ -126,9 +202,10 @@ impl World {
             columns: vec![Vec::with_capacity(rows as usize); self.design.features.len()],
             response: Vec::with_capacity(rows as usize),
         };
-        let mut cells = vec![0.0; self.design.features.len()];
-        for _ in 0..rows {
-            let response = self.draw(&mut rng, &mut cells);
+        let (mut cells, mut shared) = (vec![0.0; self.design.features.len()], 0.0);
+        for row in 0..rows {
+            shared = self.chance.map_or(0.0, |chance| chance.shared(row, shared, &mut rng));
+            let response = self.draw(&mut rng, &mut cells, shared);
             sample.columns.iter_mut().zip(&cells).for_each(|(column, &cell)| column.push(cell));
             sample.response.push(response);
         }
@@ -136,9 +213,12 @@ impl World {
     }
 
     /// One row: fills the cells and gives the response.
-    fn draw(&self, rng: &mut ChaCha8Rng, cells: &mut [f64]) -> f64 {
+    fn draw(&self, rng: &mut ChaCha8Rng, cells: &mut [f64], shared: f64) -> f64 {
         let drawn = (self.design.draw)(rng, cells);
-        let mut response = drawn.mean + self.error_sd * self.errors.draw(drawn.drive, rng);
+        let mut response = match &self.chance {
+            None => drawn.mean + self.error_sd * self.errors.draw(drawn.drive, rng),
+            Some(chance) => chance.draw(self.design.cause(&drawn, cells), shared, rng),
+        };
         if self.errors.missing() > 0.0 && uniform(rng) < self.errors.missing() {
             let place = (uniform(rng) * (cells.len() + 1) as f64) as usize;
             *cells.get_mut(place).unwrap_or(&mut response) = f64::NAN;
@@ -162,7 +242,7 @@ impl World {
             let mut moments = Moments::new(&self.design.features);
             let (mut cells, mut row) = (vec![0.0; self.design.features.len()], Vec::new());
             for _ in 0..BLOCK_ROWS.min(rows - block * BLOCK_ROWS) {
-                let response = self.draw(&mut rng, &mut cells);
+                let response = self.draw(&mut rng, &mut cells, 0.0);
                 if self.expand(&cells, &mut row) && response.is_finite() {
                     let clamped = self.clamped(response);
                     moments.add(&row, clamped);
@@ -174,6 +254,23 @@ impl World {
             moments
         });
         parts.reduce(|| Moments::new(&self.design.features), Moments::plus)
+    }
+
+    /// What is known of the population from `rows` rows of it.
+    pub fn known(&self, rows: u64, seed: u64) -> Population {
+        match self.chance {
+            None => Population::Numbers(self.population(rows, seed)),
+            Some(_) => Population::Outcomes(Logits::new(self, &self.sample(rows, seed))),
+        }
+    }
+
+    /// The coefficients of a sample without the columns that are left out, with standard errors: of
+    /// least squares, or of maximum likelihood.
+    pub fn coefficients_of(&self, sample: &Sample, left_out: &[String]) -> Coefficients {
+        match self.chance {
+            None => self.least_squares(sample, left_out).told(),
+            Some(_) => Logits::new(self, sample).coefficients(left_out),
+        }
     }
 
     /// Least squares of the columns not left out on a sample, with heteroskedasticity-robust
@@ -212,6 +309,9 @@ impl World {
     }
 
     fn clamped(&self, response: f64) -> f64 {
+        if self.chance.is_some() {
+            return response;
+        }
         response.clamp(self.response.0, self.response.1)
     }
 
@@ -232,7 +332,11 @@ impl World {
             (feature.name.clone(), cells, true)
         });
         let response = ("y".to_owned(), numbers(&sample.response), true);
-        RecordBatch::try_from_iter_with_nullable(std::iter::once(response).chain(features))
+        let who = self.rows_of_person().map(|rows| {
+            let persons = (0..sample.response.len()).map(|row| (row / rows as usize) as i64);
+            (PERSON.to_owned(), Arc::new(persons.collect::<Int64Array>()) as ArrayRef, false)
+        });
+        RecordBatch::try_from_iter_with_nullable(std::iter::once(response).chain(features).chain(who))
             .expect("columns of the same length with names of their own")
     }
 }

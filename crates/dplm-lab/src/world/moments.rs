@@ -2,7 +2,7 @@
 
 use faer::{Mat, linalg::solvers::Solve};
 
-use super::{Feature, Known};
+use super::{Coefficients, Feature, Known};
 
 /// A column whose part that earlier columns do not explain has less than this share of its mean
 /// square repeats them.
@@ -89,6 +89,41 @@ impl Moments {
         self
     }
 
+    /// A row in units in which public bounds are -1 and 1.
+    pub(super) fn scaled<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        row.iter().zip(&self.scales).map(|(cell, (centre, unit))| (cell - centre) / unit)
+    }
+
+    /// The columns that are not left out and do not repeat earlier ones.
+    pub(super) fn kept(&self, left_out: &[String]) -> Vec<usize> {
+        self.least_squares(left_out).kept
+    }
+
+    /// Coefficients of the kept columns from those of scaled ones, where these have any, and from
+    /// the covariance of their estimates.
+    pub(super) fn in_own_units(
+        &self,
+        kept: &[usize],
+        theta: &[f64],
+        covariance: &Mat<f64>,
+        exist: &[bool],
+    ) -> Coefficients {
+        // The constant takes up the centres of the others, and exists only with those that have
+        // one.
+        let is_there = |(&column, &exists): (&usize, &bool)| exists || self.scales[column].0 == 0.0;
+        let has_constant = kept.iter().zip(exist).all(is_there);
+        let exists = |column: usize| {
+            let place = kept.iter().position(|&kept| kept == column);
+            place.is_some_and(|place| exist[place] && (column > 0 || has_constant))
+        };
+        let values = own_units(&self.scales, kept, |j| theta[j]);
+        let std_errors = std_errors(&self.scales, kept, covariance);
+        let only = |all: Vec<Option<f64>>| {
+            all.into_iter().enumerate().map(|(column, one)| one.filter(|_| exists(column))).collect()
+        };
+        Coefficients { values: only(values), std_errors: only(std_errors) }
+    }
+
     /// By how much the mean squared error of predictions with these coefficients, in their own
     /// units, exceeds that of least squares.
     pub fn excess(&self, coefficients: &[f64]) -> f64 {
@@ -146,6 +181,11 @@ impl Moments {
 }
 
 impl LeastSquares {
+    /// The numbers alone.
+    pub fn told(self) -> Coefficients {
+        Coefficients { values: self.coefficients, std_errors: self.std_errors }
+    }
+
     /// Adds the gradient of a row to the middle of the sandwich.
     pub(super) fn add_residual(&mut self, row: &[f64], response: f64) {
         let fitted: f64 = row.iter().zip(&self.coefficients).map(|(cell, one)| cell * one.unwrap_or(0.0)).sum();
@@ -164,18 +204,23 @@ impl LeastSquares {
         let size = self.kept.len();
         let meat = Mat::from_fn(size, size, |j, k| self.meat[j * size + k]);
         let covariance = &self.inverse * meat * &self.inverse;
-        self.std_errors = (0..self.scales.len())
-            .map(|column| {
-                let place = self.kept.iter().position(|&kept| kept == column)?;
-                // One coefficient in its own units as a combination of the scaled ones.
-                let unit = |j: usize| own_units(&self.scales, &self.kept, |k| f64::from(u8::from(k == j)))[column];
-                let weights: Vec<f64> = (0..size).map(|j| unit(j).unwrap_or(0.0)).collect();
-                debug_assert!(weights[place] != 0.0);
-                let row = |j: usize| (0..size).map(|k| covariance[(j, k)] * weights[k]).sum::<f64>();
-                Some((0..size).map(|j| weights[j] * row(j)).sum::<f64>().sqrt())
-            })
-            .collect();
+        self.std_errors = std_errors(&self.scales, &self.kept, &covariance);
     }
+}
+
+/// The standard errors of coefficients in their own units from the covariance of scaled ones.
+fn std_errors(scales: &[(f64, f64)], kept: &[usize], covariance: &Mat<f64>) -> Vec<Option<f64>> {
+    let size = kept.len();
+    let error = |column: usize| {
+        let place = kept.iter().position(|&kept| kept == column)?;
+        // One coefficient in its own units as a combination of the scaled ones.
+        let unit = |j: usize| own_units(scales, kept, |k| f64::from(u8::from(k == j)))[column];
+        let weights: Vec<f64> = (0..size).map(|j| unit(j).unwrap_or(0.0)).collect();
+        debug_assert!(weights[place] != 0.0);
+        let row = |j: usize| (0..size).map(|k| covariance[(j, k)] * weights[k]).sum::<f64>();
+        Some((0..size).map(|j| weights[j] * row(j)).sum::<f64>().sqrt())
+    };
+    (0..scales.len()).map(error).collect()
 }
 
 fn scale(scales: &[(f64, f64)], row: &[f64], scaled: &mut [f64]) {

@@ -144,12 +144,51 @@ fn a_share_of_variance_is_explained_as_its_name_says() {
     }
 }
 
+/// The mean of the response is a sum of two columns over the root of 2, which has variance 1; a
+/// share of 20,000 rows, and a coefficient, is off by less than 5 of its errors.
+#[test]
+fn a_logit_has_the_coefficients_it_was_made_with() {
+    let world = world("controls 2", "logit 0.3");
+    let sample = world.sample(20_000, 3);
+    let found = world.coefficients_of(&sample, &[]);
+    for (value, error) in found.values.iter().zip(&found.std_errors).skip(1) {
+        assert_near(*value, 0.5f64.sqrt(), error.expect("a standard error") + 0.005);
+        assert!((0.015..0.02).contains(&error.unwrap()), "{error:?}");
+    }
+    let share = sample.response.iter().sum::<f64>() / 20_000.0;
+    assert!((share - 0.3).abs() < 0.02, "{share}");
+    let without = world.known(50_000, 4).coefficients(&["x2".to_owned()]);
+    assert!(without.values[2].is_none() && without.values[1].is_some());
+}
+
+#[test]
+fn rows_of_a_person_say_less_than_as_many_of_others() {
+    let error = |name: &str| {
+        let world = world("controls 1", name);
+        world.coefficients_of(&world.sample(12_000, 5), &[]).std_errors[0].expect("a standard error")
+    };
+    let ratio = error("persons 4 logit 0.5") / error("logit 0.5");
+    assert!((1.1..1.5).contains(&ratio), "{ratio}");
+}
+
+/// Neither a slope that tells every outcome, nor that of a level in which all are one.
+#[test]
+fn what_is_separated_has_no_coefficient() {
+    let coefficients = |design: &str, errors: &str| {
+        let world = world(design, errors);
+        world.coefficients_of(&world.sample(5000, 6), &[]).values
+    };
+    assert_eq!(coefficients("controls 2", "separated 0.5")[1..], [None, None]);
+    let of_levels = coefficients("rare 300", "certain logit 0.3");
+    assert!(of_levels[4].is_none() && of_levels[..4].iter().all(Option::is_some), "{of_levels:?}");
+}
+
 #[test]
 fn names_that_mean_nothing_are_refused() {
     for name in ["controls", "controls many", "nothing 3", "cps1988 fresh"] {
         assert!(Design::named(name, 100, None).is_err(), "{name}");
     }
-    for name in ["", "r2 0", "r2 1.5", "skew"] {
+    for name in ["", "r2 0", "r2 1.5", "skew", "logit", "logit 1", "persons logit 0.5"] {
         assert!(Errors::named(name).is_none(), "{name}");
     }
 }

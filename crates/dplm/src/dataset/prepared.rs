@@ -264,7 +264,7 @@ impl<'a> Prepared<'a> {
             coefficients: outcome.coefficients,
             left_out: outcome.left_out,
             focus: outcome.focus,
-            residual_sd: outcome.quality.map(|quality| quality.residual_sd),
+            residual_sd: outcome.quality.and_then(|quality| quality.residual_sd),
             r_squared: outcome.quality.map(|quality| quality.r_squared),
             marginal_effects: outcome.marginal_effects,
             method: outcome.summary,

@@ -197,6 +197,12 @@ pub enum FormulaError {
         "formula: offset() is not available for family binomial: leave it out, or put the column into the model as a term"
     )]
     OffsetOfBinary,
+    /// Means of persons are subtracted from a response, which a level is not.
+    #[error(
+        "formula: a constant for each person is not available for family binomial, as no subtraction of means takes it out of a logit: leave out what \
+         stands after |"
+    )]
+    WithinOfBinary,
     /// A category needs a reference and one other level.
     #[error("formula: '{column}' needs at least two levels, as in {column}{{a,b}}")]
     TooFewLevels {

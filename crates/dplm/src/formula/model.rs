@@ -254,6 +254,7 @@ impl Model {
     fn check_response(&self) -> Result<(), FormulaError> {
         match (&self.response, self.binary_response()) {
             (_, Some(_)) if !self.offsets.is_empty() => return Err(FormulaError::OffsetOfBinary),
+            (_, Some(_)) if self.within().is_some() => return Err(FormulaError::WithinOfBinary),
             (_, Some(_)) => {}
             (Expression::Column(column), None) if matches!(self.columns.kind(column), Kind::Levels(_)) => {
                 return Err(FormulaError::CategoricalResponse { column: column.clone() });

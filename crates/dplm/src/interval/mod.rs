@@ -63,6 +63,7 @@ pub use interval::Interval;
 pub(crate) use interval::{lengthening, normal_quantile};
 pub use joint::Joint;
 pub(crate) use joint::{chi_square_tail, f_tail};
+pub(crate) use newton::SpreadRatio;
 pub use newton::{Coordinates, Newton};
 pub use paper::{Batching, batched_means, checkpoints, independent_runs};
 pub(crate) use resolve::{Floor, Pivot, Resolved, resolve};

@@ -61,6 +61,20 @@ impl Coordinates {
     }
 }
 
+/// How much gradients vary along a parameter, in units of what the curvature implies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpreadRatio {
+    /// The standardised parameter.
+    pub parameter: usize,
+    pub value: f64,
+    /// The standard deviations of what the noise of gradients, and that of the curvature, add to
+    /// it.
+    pub of_spread_sd: f64,
+    pub of_curvature_sd: f64,
+    /// That of what the draw of the rows adds, at most, for each unit of length of the longest row.
+    pub sampling_sd: f64,
+}
+
 /// The inputs of Newton intervals: released and public numbers, in coordinates in which the entries
 /// of the curvature are independent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,19 +201,25 @@ impl Newton {
         found.and_then(|found| found.values.last().copied()).map_or(f64::INFINITY, |most| most.max(0.0).sqrt())
     }
 
-    /// The kept parameters for which the gradients of `rows` rows vary by less than `factor` times
-    /// what the curvature implies. For a likelihood the two are equal, `a' V a = a' H a` for
-    /// `a = B A^-1 e`.
-    pub(crate) fn less_spread_than(&self, factor: f64, rows: u64) -> Vec<usize> {
-        let solved = Solved::of(self);
-        let is_less = |place: usize| {
+    /// What the gradients of `rows` rows vary by along each kept parameter, in units of what the
+    /// curvature implies. For a likelihood the two are equal, `a' V a = a' H a` for `a = B A^-1 e`
+    /// (White 1982).
+    pub(crate) fn spread_ratios(&self, rows: u64) -> Vec<SpreadRatio> {
+        let (solved, rows) = (Solved::of(self), rows as f64);
+        let ratio = |place: usize| {
             let unit: Vec<f64> = (0..self.kept.len()).map(|k| f64::from(u8::from(k == place))).collect();
-            let a = times(&self.basis, &times(&solved.inverse, &unit));
+            let (a, implied) = (times(&self.basis, &times(&solved.inverse, &unit)), solved.inverse[(place, place)]);
             let privacy: f64 = a.iter().zip(&self.privacy).map(|(a, variance)| a * a * variance).sum();
-            let spread = (quadratic(&self.noise, &a) - privacy) * rows as f64;
-            spread < factor * solved.inverse[(place, place)]
+            SpreadRatio {
+                parameter: self.kept[place],
+                value: (quadratic(&self.noise, &a) - privacy) * rows / implied,
+                of_spread_sd: quadratic(&self.noise_uncertainty, &a) * rows / implied,
+                // In `e' A^-1 V A^-1 e / e' A^-1 e` the curvature is once more below than above.
+                of_curvature_sd: solved.law.covariance_form(&a, &a, &a).max(0.0).sqrt() / implied,
+                sampling_sd: (dot(&a, &a) / implied / rows).sqrt(),
+            }
         };
-        (0..self.kept.len()).filter(|&place| is_less(place)).map(|place| self.kept[place]).collect()
+        (0..self.kept.len()).map(ratio).collect()
     }
 
     /// The covariance of the kept parameters' estimates.

@@ -4,7 +4,7 @@
 use super::{
     BLOCK_ROWS, Clip, Kernel, Lattice, Link, RowBlock, Theta,
     exact::{integer, narrow, natural, nearest, power},
-    family::{Expected, weighted},
+    family::Expected,
     simd::{FOLDED, LANES, Simd, Work},
 };
 
@@ -109,8 +109,11 @@ impl Weights for Bends<'_> {
     #[inline(always)]
     fn of_block<S: Simd>(&self, simd: S, index: usize, block: Block<'_>, ahead: &mut Ahead<'_>) -> [S::V; VECTORS] {
         let Clipped { theta, theta_unit, bounds } = self.0;
-        let bends = block.expected(simd, theta, theta_unit, ahead).bends();
-        limited_to(simd, loaded(simd, &bends), &bounds[index])
+        let mut bends = [simd.splat(0.0); VECTORS];
+        for (bend, expected) in bends.iter_mut().zip(block.expected(simd, theta, theta_unit, ahead)) {
+            *bend = expected.bend(simd);
+        }
+        limited_to(simd, bends, &bounds[index])
     }
 }
 
@@ -206,17 +209,45 @@ impl<'a> Block<'a> {
     ) -> [S::V; VECTORS] {
         match theta.link {
             Link::Identity => self.residuals(simd, &theta.integers, theta_unit, ahead),
-            Link::Logistic => loaded(simd, &self.expected(simd, theta, theta_unit, ahead).residuals()),
+            Link::Logistic => {
+                let mut residuals = [simd.splat(0.0); VECTORS];
+                for (residual, expected) in residuals.iter_mut().zip(self.expected(simd, theta, theta_unit, ahead)) {
+                    *residual = expected.residual(simd);
+                }
+                residuals
+            }
         }
     }
 
     /// What is expected of each row, where its response is binary.
     #[inline(always)]
-    pub(super) fn expected<S: Simd>(self, simd: S, theta: &Theta, theta_unit: f64, ahead: &mut Ahead<'_>) -> Expected {
+    pub(super) fn expected<S: Simd>(
+        self,
+        simd: S,
+        theta: &Theta,
+        theta_unit: f64,
+        ahead: &mut Ahead<'_>,
+    ) -> [Expected<S::V>; VECTORS] {
         // Without its response a row's residual is its linear function, with the sign changed.
-        let linear = stored(simd, self.residuals(simd, &theta.integers, 0.0, ahead)).map(|value| -value);
-        let responses = self.column(theta.integers.len()).as_flattened();
-        Expected::of(&linear, responses.first_chunk().expect("a column"), theta_unit)
+        let negative = self.residuals(simd, &theta.integers, 0.0, ahead);
+        let zero = simd.splat(0.0);
+        let mut expected = [Expected { mean: zero, root: zero, outcome: zero }; VECTORS];
+        let responses = self.column(theta.integers.len());
+        for ((expected, negative), responses) in expected.iter_mut().zip(negative).zip(responses) {
+            *expected = Expected::of(simd, negative, simd.widen(responses), theta_unit);
+        }
+        expected
+    }
+
+    /// The variance of the response of each row, where it is binary.
+    #[inline(always)]
+    pub(super) fn variances<S: Simd>(self, simd: S, theta: &Theta, theta_unit: f64) -> Lanes {
+        let mut variances = [simd.splat(0.0); VECTORS];
+        let expected = self.expected(simd, theta, theta_unit, &mut Ahead::new(&[], 0));
+        for (variance, expected) in variances.iter_mut().zip(expected) {
+            *variance = expected.variance(simd);
+        }
+        stored(simd, variances)
     }
 
     /// Residuals as they count under the bounds of their rows: limited to them, or weighted by what
@@ -232,12 +263,12 @@ impl<'a> Block<'a> {
         match theta.link {
             Link::Identity => limited_to(simd, self.residuals(simd, &theta.integers, theta_unit, ahead), bounds),
             Link::Logistic => {
+                let mut weights = [simd.splat(0.0); VECTORS];
                 let expected = self.expected(simd, theta, theta_unit, ahead);
-                let (mut weights, largest) = (expected.residuals(), expected.largest());
-                for ((weight, largest), bound) in weights.iter_mut().zip(largest).zip(bounds) {
-                    *weight = weighted(*weight, largest, f64::from(*bound));
+                for ((weight, expected), bounds) in weights.iter_mut().zip(expected).zip(vectors(bounds)) {
+                    *weight = expected.weighted(simd, simd.widen(bounds));
                 }
-                loaded(simd, &weights)
+                weights
             }
         }
     }
@@ -348,19 +379,59 @@ impl Work for ResidualWork<'_> {
 }
 
 /// What is expected of the rows of a block whose responses are binary.
-pub(crate) fn expected(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Expected {
+pub(crate) fn expected(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Expected<Lanes> {
     kernel.run(ExpectedWork(ResidualWork { block: Block(block.cells()), theta, theta_unit }))
 }
 
 struct ExpectedWork<'a>(ResidualWork<'a>);
 
 impl Work for ExpectedWork<'_> {
-    type Output = Expected;
+    type Output = Expected<Lanes>;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Expected {
+    fn run<S: Simd>(self, simd: S) -> Expected<Lanes> {
         let ResidualWork { block, theta, theta_unit } = self.0;
-        block.expected(simd, theta, theta_unit, &mut Ahead::new(&[], 0))
+        let mut all = Expected { mean: [0.0; BLOCK_ROWS], root: [0.0; BLOCK_ROWS], outcome: [0.0; BLOCK_ROWS] };
+        let expected = block.expected(simd, theta, theta_unit, &mut Ahead::new(&[], 0));
+        for (index, expected) in expected.iter().enumerate() {
+            simd.store(expected.mean, &mut all.mean.as_chunks_mut().0[index]);
+            simd.store(expected.root, &mut all.root.as_chunks_mut().0[index]);
+            simd.store(expected.outcome, &mut all.outcome.as_chunks_mut().0[index]);
+        }
+        all
+    }
+}
+
+/// The variance of the response of each row of a block, where it is binary.
+pub(crate) fn variances(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
+    kernel.run(VarianceWork(ResidualWork { block: Block(block.cells()), theta, theta_unit }))
+}
+
+struct VarianceWork<'a>(ResidualWork<'a>);
+
+impl Work for VarianceWork<'_> {
+    type Output = Lanes;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Lanes {
+        self.0.block.variances(simd, self.0.theta, self.0.theta_unit)
+    }
+}
+
+struct SizeWork<'a>(ResidualWork<'a>);
+
+impl Work for SizeWork<'_> {
+    type Output = Lanes;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Lanes {
+        let ResidualWork { block, theta, theta_unit } = self.0;
+        let mut sizes = [simd.splat(0.0); VECTORS];
+        let expected = block.expected(simd, theta, theta_unit, &mut Ahead::new(&[], 0));
+        for (size, expected) in sizes.iter_mut().zip(expected) {
+            *size = expected.largest(simd);
+        }
+        stored(simd, sizes)
     }
 }
 
@@ -369,7 +440,7 @@ impl Work for ExpectedWork<'_> {
 pub(crate) fn sizes(kernel: Kernel, block: RowBlock<'_>, theta: &Theta, theta_unit: f64) -> Lanes {
     match theta.link {
         Link::Identity => residuals(kernel, block, theta, theta_unit),
-        Link::Logistic => expected(kernel, block, theta, theta_unit).largest(),
+        Link::Logistic => kernel.run(SizeWork(ResidualWork { block: Block(block.cells()), theta, theta_unit })),
     }
 }
 

@@ -129,8 +129,8 @@ impl ClippedOuter<'_> {
                     add_shrunk(sum, kernel, block, *radius, |row| residual[row].abs() <= f64::from(bounds[row]));
                 }
                 Link::Logistic => {
-                    let expected = kernel::expected(kernel, block, theta, *theta_unit);
-                    let (largest, variances) = (expected.largest(), expected.variances());
+                    let largest = kernel::sizes(kernel, block, theta, *theta_unit);
+                    let variances = kernel::variances(kernel, block, theta, *theta_unit);
                     let weight =
                         |row: usize| variances[row] * (f64::from(bounds[row]) / largest[row].max(1.0)).min(1.0);
                     let norms = kernel::norms_sq(kernel, block).map(natural);
@@ -221,7 +221,7 @@ fn add_varying_persons(
     factors: &[f64; BLOCK_ROWS],
 ) {
     let variances: Vec<[f64; BLOCK_ROWS]> =
-        group.blocks().map(|block| kernel::expected(kernel, block, theta, theta_unit).variances()).collect();
+        group.blocks().map(|block| kernel::variances(kernel, block, theta, theta_unit)).collect();
     let zeros = vec![[0.0; BLOCK_ROWS]; group.features()];
     let mut blocks = vec![zeros; variances.len()];
     for (lane, factor) in factors.iter().enumerate() {

@@ -18,7 +18,7 @@ use super::{
     BLOCK_ROWS, CELL_RANGE_BITS, Kernel, Lattice, RowBlock, Theta,
     design::nearest_cell,
     exact::{log2_up, narrow, natural, nearest, power},
-    kernel::{Ahead, Block, VECTORS, stored},
+    kernel::{Block, VECTORS, stored},
     outer::{cut, factor},
     simd::{LANES, Simd, Work},
 };
@@ -346,7 +346,7 @@ impl Tilt {
     /// none longer.
     #[inline(always)]
     fn apply<S: Simd>(&self, simd: S, block: &mut [f32]) {
-        let variances = Block(block).expected(simd, &self.theta, self.theta_unit, &mut Ahead::new(&[], 0)).variances();
+        let variances = Block(block).variances(simd, &self.theta, self.theta_unit);
         let (cells, _) = block.split_at_mut(block.len() - BLOCK_ROWS);
         for column in cells.as_chunks_mut::<BLOCK_ROWS>().0 {
             for (cell, variance) in column.iter_mut().zip(&variances) {

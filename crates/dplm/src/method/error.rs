@@ -146,7 +146,7 @@ pub enum ConfigError {
         method: &'static str,
     },
     /// A coefficient of interest that the model does not have.
-    #[error("name {place} of the focus is no term or coefficient of the model: its coefficients are {known}")]
+    #[error("name {place} of the focus is not a term or a coefficient of the model: its coefficients are {known}")]
     NoSuchFocus {
         /// Its place among what was typed, which may be cells of a table by mistake.
         place: usize,
@@ -180,9 +180,6 @@ pub enum ConfigError {
         /// What would do.
         enough: Enough,
     },
-    /// A fit with coefficients of interest was to be refined.
-    #[error("a fit with coefficients of interest cannot be refined: fit again with the whole budget")]
-    RefinesFocus,
     /// The fit keeps nothing that could be pooled with another fit.
     #[error(
         "this fit cannot be refined: only one by the method auto, with intervals, made by this version of dplm can"

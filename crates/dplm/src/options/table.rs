@@ -20,7 +20,7 @@ macro_rules! option_table {
                 ///
                 /// Controls are in the model and are not reported. Each coefficient of interest
                 /// then pays for itself, and not for all the others. See docs/focus.md.
-                Focus focus: Vec<String> = Vec::new(), "NAMES", Model, [Fit Plan], {};
+                Focus focus: Vec<String> = Vec::new(), "NAMES", Model, [Fit Plan Study], {};
                 /// Say that columns without bounds or levels are centred and of about unit variance
                 ///
                 /// Without it, and without the method `dpgd`, such columns are refused: on any

@@ -130,9 +130,10 @@ pub(super) fn is_whole(fit: &Fit) -> bool {
             && all_for(&run.theta)
             && all_for(&run.gradient)
     });
+    let left = fit.focus.iter().filter_map(|focus| focus.left.as_ref()).all(|left| left.is_for(features));
     let level = fit.level > 0.0 && fit.level < 1.0;
     let promised = is_promised(&fit.guarantee, fit.person.as_ref(), &fit.warnings);
-    named && left_out && inference && runs && level && promised
+    named && left_out && inference && runs && left && level && promised
 }
 
 /// Whether the fits are those of the groups, alike, and under the guarantee of all.

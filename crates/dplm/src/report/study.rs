@@ -32,6 +32,7 @@ pub fn study_summary(study: &StudyFit) -> String {
         heading,
         followed(study),
         side_by_side(study),
+        controls(study),
         format!("Guarantee of the whole study\n{guarantee}"),
         budget(study),
     ];
@@ -96,10 +97,10 @@ pub(super) fn in_place_of_numbers(study: &StudyFit, part: &StudyPart) -> &'stati
     }
 }
 
-/// The names of all coefficients, in the order of their first mention.
+/// The names of all coefficients that are reported, in the order of their first mention.
 pub(super) fn names<'a>(fits: impl Iterator<Item = &'a Fit>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    for one in fits.flat_map(|fit| &fit.coefficients) {
+    for one in fits.flat_map(Fit::reported) {
         if !names.contains(&one.name.as_str()) {
             names.push(&one.name);
         }
@@ -132,6 +133,17 @@ fn side_by_side(study: &StudyFit) -> String {
     };
     let rows: Vec<Vec<String>> = std::iter::once(heads).chain(names_of(study).into_iter().map(row)).collect();
     format!("Coefficients, with standard errors in brackets:\n{}", aligned(&rows, 2))
+}
+
+/// What is said of the controls of each specification.
+fn controls(study: &StudyFit) -> String {
+    let of_part = |part: &StudyPart| controls_of(part).map(|text| wrapped(&text, WIDTH, "  "));
+    study.parts.iter().filter_map(of_part).collect()
+}
+
+/// The same of one of them; `None` if all coefficients are reported.
+pub(super) fn controls_of(part: &StudyPart) -> Option<String> {
+    part.fit.controls_text().map(|text| format!("{}: {text}", part.name))
 }
 
 fn budget(study: &StudyFit) -> String {

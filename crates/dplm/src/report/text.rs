@@ -367,7 +367,8 @@ fn quality(fit: &Fit) -> String {
         format!("{name}: {estimate} ({low} to {high})")
     };
     let spread = fit.residual_sd.iter().map(|one| with_ends("Residual standard error", one));
-    let explained = fit.r_squared.iter().map(|one| with_ends("R-squared", one));
+    let name = if fit.family() == Family::Binomial { "Pseudo R-squared (McFadden)" } else { "R-squared" };
+    let explained = fit.r_squared.iter().map(|one| with_ends(name, one));
     let known: Vec<String> = spread.chain(explained).collect();
     match why_no_quality(fit) {
         _ if !known.is_empty() => known.join("; ") + "\n",

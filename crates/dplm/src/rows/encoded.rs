@@ -97,10 +97,11 @@ impl Encoded {
         self.store.place()
     }
 
-    /// The same units in a store of their own.
+    /// The same units in a store of their own, which nobody else has: it is given up if it is
+    /// re-encoded at last.
     fn of_store(&self, store: Box<dyn Store>, features: usize) -> Encoded {
         let rows = Encoded::new(store, features, self.count);
-        Encoded { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, ..rows }
+        Encoded { kernel: self.kernel, rows_in_unit: self.rows_in_unit, said: self.said, given_up: true, ..rows }
     }
 
     /// How many units there are, which is not public of a group.
@@ -288,9 +289,9 @@ impl ClippedRows for Clipped<'_> {
         neighbours: Neighbours,
     ) -> Result<Sensitive, Error> {
         let sum = self.each(Each::Number(number), (theta, lattice))?;
-        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, and
-        // a variance is at most a quarter; the mean of such numbers over a person's rows, cut, is
-        // one too.
+        // Each row's or person's term is a whole number from 0 to 2^20: 1 or 0 for an outcome, a
+        // variance is at most a quarter, and an entropy at most one bit (`family::entropy`); the
+        // mean of such numbers over a person's rows, cut, is one too.
         Ok(Sensitive::claim(sum, self.rows.sensitivity(neighbours).of_number(&Number::UNIT.into())))
     }
 

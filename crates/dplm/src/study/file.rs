@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use serde::Deserialize;
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use super::{Specification, Study, StudyError};
 use crate::{
@@ -127,6 +130,11 @@ fn value_of(spec: &OptionSpec, value: &DeValue<'_>) -> Option<Value> {
             number.as_str().replace('_', "").parse().ok().map(Value::Whole)
         }
         (OptionKind::Text | OptionKind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
+        (OptionKind::Texts, DeValue::String(text)) => Some(Value::Texts(vec![text.clone().into_owned()])),
+        (OptionKind::Texts, DeValue::Array(texts)) => {
+            let text = |one: &Spanned<DeValue<'_>>| one.get_ref().as_str().map(str::to_owned);
+            texts.iter().map(text).collect::<Option<_>>().map(Value::Texts)
+        }
         _ => None,
     }
 }

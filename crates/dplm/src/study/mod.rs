@@ -3,7 +3,9 @@
 //! A study has a main specification and checks. Second moments are released once, of a model that
 //! holds the terms of all, so that whitening each is post-processing; the rest of the budget is
 //! divided by stated shares. The whole is charged before anything is drawn. Unless shares say
-//! otherwise the main specification has half of the rest and the checks the other half.
+//! otherwise the main specification has half of the rest and the checks the other half. With
+//! coefficients of interest nothing is shared but the charge: each specification then has controls
+//! of its own, and learns by itself which of them it can tell apart.
 //!
 //! ```toml
 //! rho = 0.1
@@ -35,7 +37,7 @@ pub use run::{PreparedStudy, StudyFit, StudyPart};
 use crate::{
     Error,
     formula::{Formula, FormulaError, Model, Weights},
-    method::{IntervalMethod, Purpose, Request},
+    method::{IntervalMethod, Purpose, Request, auto},
     options::{Advice, Advised},
 };
 
@@ -119,6 +121,12 @@ pub enum StudyError {
     /// Intervals for what?
     #[error("simultaneous intervals are for one coefficient in all specifications: name it with interest")]
     NoFamily,
+    /// A coefficient that no fit reports.
+    #[error("'{name}' is a control in every specification: follow a coefficient of interest")]
+    FollowsControl {
+        /// What was asked for.
+        name: String,
+    },
     /// A study is about intervals.
     #[error("a study is about intervals, by the method auto: leave out what asks for something else")]
     NotForIntervals,
@@ -156,7 +164,7 @@ impl Study {
         {
             return Err(StudyError::NotForIntervals.into());
         }
-        let interest = shared_coefficient(&specifications).map(|name| Interest { name, stated: false });
+        let interest = shared_coefficient(&specifications, &request).map(|name| Interest { name, stated: false });
         let study = Study { specifications, request, weights: None, interest, simultaneous: false };
         study.check()?;
         Ok(study)
@@ -174,10 +182,14 @@ impl Study {
     /// When no specification has it.
     pub fn following(self, interest: &str, simultaneous: bool) -> Result<Study, Error> {
         let name = interest.to_owned();
-        match self.specifications.iter().any(|one| one.has_coefficient(&name)) {
-            true => Ok(Study { interest: Some(Interest { name, stated: true }), simultaneous, ..self }),
-            false => Err(StudyError::NoInterest { name }.into()),
+        let having: Vec<&Specification> = self.specifications.iter().filter(|one| one.has_coefficient(&name)).collect();
+        if having.is_empty() {
+            return Err(StudyError::NoInterest { name }.into());
         }
+        if !having.iter().any(|one| one.reports(&name, &self.request)) {
+            return Err(StudyError::FollowsControl { name }.into());
+        }
+        Ok(Study { interest: Some(Interest { name, stated: true }), simultaneous, ..self })
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -254,12 +266,18 @@ impl Specification {
     fn has_coefficient(&self, name: &String) -> bool {
         self.model().is_some_and(|model| model.coefficient_names().contains(name))
     }
+
+    /// Whether it has a coefficient of this name that is no control.
+    fn reports(&self, name: &String, request: &Request) -> bool {
+        let names = self.model().map_or(Vec::new(), |model| model.coefficient_names());
+        let Some(place) = names.iter().position(|one| one == name) else { return false };
+        request.focus.is_empty() || auto::places_of(&request.focus, &names).is_ok_and(|found| found.contains(&place))
+    }
 }
 
-/// The first coefficient other than the intercept that all specifications have.
-fn shared_coefficient(specifications: &[Specification]) -> Option<String> {
-    let (first, others) = specifications.split_first()?;
-    let model = first.model()?;
+/// The first coefficient other than the intercept that all specifications have and report.
+fn shared_coefficient(specifications: &[Specification], request: &Request) -> Option<String> {
+    let model = specifications.first()?.model()?;
     let mut names = model.coefficient_names().into_iter().skip(usize::from(model.intercept()));
-    names.find(|name| others.iter().all(|other| other.has_coefficient(name)))
+    names.find(|name| specifications.iter().all(|one| one.reports(name, request)))
 }

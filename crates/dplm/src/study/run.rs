@@ -6,6 +6,7 @@ use super::{Interest, Specification, Study, StudyError};
 use crate::{
     Bounded, Charge, Dataset, Error, Fit, NoiseSource, Prepared, Progress, Reading, Receipt, RunOptions, Statement,
     dataset::{Paid, Pay, Stages},
+    lattice::Design,
     method::{Plan, Request, Tuning, after_count, auto},
     privacy::{Budget, Guarantee, PrivacyError, Promise, Release, Rho, convert::Conversion, noise::NoiseRng},
     request::plan_identity,
@@ -21,7 +22,8 @@ pub struct PreparedStudy {
     data: Vec<Dataset>,
     /// The count of the rows that all specifications can use, and what that leaves.
     stages: Stages,
-    plan: auto::Plan,
+    /// How second moments are released for all; `None` if each specification releases its own.
+    plan: Option<auto::Plan>,
     noise: NoiseSource,
 }
 
@@ -80,7 +82,8 @@ impl Study {
         let config = auto::Config::new(self.request.clone());
         let stages = Stages { whole: self.request.rho, count: after_count(&config, union.rows()).1 };
         let config = auto::Config::new(Request { rho: stages.rest(), ..self.request.clone() });
-        let plan = config.plan(union.rows(), union.design())?;
+        let shares = self.request.focus.is_empty();
+        let plan = shares.then(|| config.plan(union.rows(), union.design())).transpose()?;
         let prepared = PreparedStudy { study: self, union, data, stages, plan, noise: run.noise() };
         prepared.check()?;
         Ok(prepared)
@@ -91,15 +94,17 @@ impl PreparedStudy {
     /// Refuses a specification that public numbers show cannot have an interval at the least budget
     /// it can get.
     fn check(&self) -> Result<(), Error> {
-        let least = self.stages.rest().share(1.0 - auto::LEARNING);
+        let shares_moments = self.plan.is_some();
+        let least = if shares_moments { self.stages.rest().share(1.0 - auto::LEARNING) } else { self.stages.rest() };
         for ((one, share), data) in self.study.specifications.iter().zip(self.study.shares()?).zip(&self.data) {
             let wrong = |error: Error| StudyError::Specification {
                 name: one.name.clone(),
                 problem: error.problem(),
                 advice: error.advice(),
             };
-            let request = Request { rho: least.share(share), ..self.study.request.clone() };
-            let plan = auto::Config::new(request).sharing_moments().plan(data.rows(), data.design()).map_err(wrong)?;
+            let config = auto::Config::new(asked_of(&self.study.request, data.design(), least.share(share)));
+            let config = if shares_moments { config.sharing_moments() } else { config };
+            let plan = config.plan(data.rows(), data.design()).map_err(wrong)?;
             plan.check().map_err(Error::from).map_err(wrong)?;
         }
         Ok(())
@@ -178,8 +183,11 @@ impl PreparedStudy {
         let Study { specifications, request, interest, simultaneous, weights: _ } = self.study;
         let mut parts = Vec::new();
         for (place, (one, data)) in specifications.iter().zip(&mut self.data).enumerate() {
-            let config = auto::Config::new(Request { rho: rhos[place].1, ..request.clone() });
-            let config = if learned.holds(data.design()) { config.knowing(Arc::clone(&learned)) } else { config };
+            let config = auto::Config::new(asked_of(&request, data.design(), rhos[place].1));
+            let config = match &learned {
+                Some(learned) if learned.holds(data.design()) => config.knowing(Arc::clone(learned)),
+                _ => config,
+            };
             // The rows were counted for all specifications.
             let prepared = Prepared::new(data, &config, another(self.noise, place))?;
             // The whole study was charged.
@@ -196,16 +204,25 @@ impl PreparedStudy {
         Ok(study.with_whole_guarantees().warned_first(few))
     }
 
-    /// Second moments of the columns of all.
-    fn learn(&mut self, budget: &mut Budget, rng: &mut NoiseRng) -> Result<Arc<auto::Learned>, Error> {
+    /// Second moments of the columns of all, where they are shared.
+    fn learn(&mut self, budget: &mut Budget, rng: &mut NoiseRng) -> Result<Option<Arc<auto::Learned>>, Error> {
+        let Some(plan) = &self.plan else { return Ok(None) };
         let mut own = Budget::new(self.stages.rest().share(auto::LEARNING));
         let (rows, design) = self.union.rows_and_design();
-        let learned = self.plan.learn(rows, design, &mut own, rng)?;
+        let learned = plan.learn(rows, design, &mut own, rng)?;
         for release in own.releases() {
             budget.take_over(shared(release))?;
         }
-        Ok(learned.shared())
+        Ok(Some(learned.shared()))
     }
+}
+
+/// What is asked of a specification. One of which all coefficients are of interest has no controls.
+fn asked_of(request: &Request, design: &Design, rho: Rho) -> Request {
+    let slopes = design.names().len() - usize::from(design.has_intercept());
+    let is_all = auto::places_of(&request.focus, design.names()).is_ok_and(|found| found.len() == slopes);
+    let focus = if is_all { Vec::new() } else { request.focus.clone() };
+    Request { rho, focus, ..request.clone() }
 }
 
 /// A release that all specifications use.
@@ -288,9 +305,11 @@ impl StudyFit {
     /// # Errors
     /// When the interval cannot be computed.
     pub fn followed(&self, part: &StudyPart) -> Result<Followed, Error> {
-        let Some(place) = self.place_in(part) else { return Ok(None) };
-        let ends = part.fit.intervals(self.interest_level())?[place];
-        Ok(part.fit.coefficients[place].estimate.zip(ends))
+        let Some(interest) = &self.interest else { return Ok(None) };
+        // There are intervals for what is reported, which controls are not.
+        let mut ends = part.fit.reported().zip(part.fit.intervals(self.interest_level())?);
+        let found = ends.find(|(one, _)| one.name == interest.name);
+        Ok(found.and_then(|(one, ends)| one.estimate.zip(ends)))
     }
 }
 

@@ -129,14 +129,19 @@ impl<'a> Trial<'a> {
     }
 
     pub(super) fn of_outcome(&self, outcome: &Outcome, robust: bool) -> Answer {
+        // A coefficient that was left out predicts nothing.
+        let theta = outcome.predictor(&self.design).into_iter().map(|one| if one.is_nan() { 0.0 } else { one });
+        Answer { theta: theta.collect(), ends: self.ends_of(outcome, robust) }
+    }
+
+    /// The intervals that are judged.
+    fn ends_of(&self, outcome: &Outcome, robust: bool) -> Vec<Option<(f64, f64)>> {
         // An estimate for another model, without a column, is not judged by this one's
         // coefficients; a robust one only if errors are symmetric.
         let symmetric = matches!(self.truth, Truth::Simulated { .. });
         let judged = outcome.left_out.is_empty() && (symmetric || !(robust || outcome.target == Target::Robust));
         let ends = |one: &dplm::Coefficient| one.precision.filter(|_| judged).map(|found| (found.low, found.high));
-        // A coefficient that was left out predicts nothing.
-        let theta = outcome.predictor(&self.design).into_iter().map(|one| if one.is_nan() { 0.0 } else { one });
-        Answer { theta: theta.collect(), ends: outcome.coefficients.iter().map(ends).collect() }
+        outcome.coefficients.iter().map(ends).collect()
     }
 
     pub(super) fn least_squares(&self, level: f64) -> Result<Answer, LabError> {
@@ -173,18 +178,29 @@ impl<'a> Trial<'a> {
                 (bench.excess(&found), error, truth)
             }
         };
-        let held =
-            answer.ends.iter().zip(&truth).filter_map(|(ends, truth)| {
-                ends.map(|(low, high)| f64::from(u8::from(low <= *truth && *truth <= high)))
-            });
-        let widths = answer.ends.iter().flatten().map(|(low, high)| high - low).filter(|width| width.is_finite());
-        Measures::from([
-            measure("excess", excess),
-            measure("error", error),
-            ("covered".to_owned(), held.collect()),
-            ("width".to_owned(), widths.collect()),
-        ])
+        let mut measures = of_ends(&answer.ends, &truth);
+        measures.extend([measure("excess", excess), measure("error", error)]);
+        measures
     }
+
+    /// The measures of one interval, where that is all that was asked for.
+    pub(super) fn score_of(&self, outcome: &Outcome, robust: bool, place: usize) -> Measures {
+        let truth = match &self.truth {
+            Truth::Simulated { theta, .. } => theta[place],
+            Truth::Real(bench) => self.design.contrasts()[place].of(&bench.ols),
+        };
+        of_ends(&self.ends_of(outcome, robust)[place..=place], &[truth])
+    }
+}
+
+/// How many intervals hold the truth, and how wide they are.
+fn of_ends(ends: &[Option<(f64, f64)>], truth: &[f64]) -> Measures {
+    let held = ends
+        .iter()
+        .zip(truth)
+        .filter_map(|(ends, truth)| ends.map(|(low, high)| f64::from(u8::from(low <= *truth && *truth <= high))));
+    let widths = ends.iter().flatten().map(|(low, high)| high - low).filter(|width| width.is_finite());
+    Measures::from([("covered".to_owned(), held.collect()), ("width".to_owned(), widths.collect())])
 }
 
 /// The public knowledge of a simulated table.

@@ -77,6 +77,9 @@ pub(in crate::experiment) struct Block {
     n: Vec<u64>,
     rho: Vec<f64>,
     targets: Vec<Target>,
+    /// The column whose coefficients are of interest; none for all coefficients.
+    #[serde(default)]
+    focus: Option<String>,
     /// The same everywhere, or one for each n.
     repetitions: Repetitions,
     /// Whether each table is also fitted for predictions.
@@ -92,6 +95,7 @@ pub(in crate::experiment) struct Cell {
     pub n: u64,
     pub rho: f64,
     pub target: Target,
+    pub focus: Option<String>,
     pub repetitions: u32,
     pub predicts: bool,
 }
@@ -99,8 +103,15 @@ pub(in crate::experiment) struct Cell {
 impl Cell {
     /// The cell in words, without the number of repetitions.
     pub(in crate::experiment) fn in_words(&self) -> String {
-        let Cell { design, errors, n, rho, target, .. } = self;
-        format!("design={design} errors={errors} n={n} rho={rho} target={}", target.name())
+        let Cell { design, errors, n, rho, target, focus, .. } = self;
+        let focus = focus.as_ref().map_or(String::new(), |column| format!(" focus={column}"));
+        format!("design={design} errors={errors} n={n} rho={rho} target={}{focus}", target.name())
+    }
+
+    /// Whether a coefficient of this name is reported: all are, unless some are of interest.
+    pub(super) fn reports(&self, name: &str) -> bool {
+        let is_of = |column: &String| name.split_once('[').map_or(name, |(of, _)| of) == column;
+        self.focus.as_ref().is_none_or(is_of)
     }
 }
 
@@ -113,7 +124,8 @@ impl Block {
             for (index, &n) in self.n.iter().enumerate() {
                 for (&rho, &target) in self.rho.iter().flat_map(|rho| self.targets.iter().map(move |one| (rho, one))) {
                     let (design, errors, repetitions) = (design.clone(), errors.clone(), self.repetitions.at(index));
-                    cells.push(Cell { design, errors, n, rho, target, repetitions, predicts: self.predicts });
+                    let (focus, predicts) = (self.focus.clone(), self.predicts);
+                    cells.push(Cell { design, errors, n, rho, target, focus, repetitions, predicts });
                 }
             }
         }
@@ -169,7 +181,7 @@ pub(super) struct Reason {
 /// On which side of the band coverage lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Side {
+pub(in crate::experiment) enum Side {
     Low,
     High,
 }
@@ -191,6 +203,7 @@ pub(super) enum Measure {
     Printed,
     Length,
     Rmse,
+    Misfit,
     /// What predictions err beyond least squares, over what the coefficients that are printed do.
     Prediction,
 }

@@ -6,7 +6,7 @@ use super::grid::{Cell, Side};
 use crate::experiment::cell as shown;
 
 /// The columns of the table.
-pub(super) const COLUMNS: [&str; 20] = [
+pub(super) const COLUMNS: [&str; 21] = [
     "design",
     "errors",
     "n",
@@ -21,6 +21,7 @@ pub(super) const COLUMNS: [&str; 20] = [
     "length",
     "rmse",
     "robust",
+    "misfit",
     "passes",
     "contradictions",
     "level_changes",
@@ -41,6 +42,8 @@ pub(super) struct Line {
     pub rmse: f64,
     pub prediction: f64,
     pub robust: f64,
+    /// The share of fits that say that a logit is not the whole truth.
+    pub misfit: f64,
     pub passes: f64,
     /// The share of printed numbers whose p-value contradicts the interval.
     pub contradictions: f64,
@@ -51,7 +54,7 @@ pub(super) struct Line {
 
 /// The number of intervals, the number that covered, and the effective number of independent ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Coverage {
+pub(in crate::experiment) struct Coverage {
     pub judged: f64,
     pub covered: f64,
     /// The design effect from intervals of the same table: 1 for independent ones.
@@ -60,7 +63,7 @@ pub(super) struct Coverage {
 
 impl Coverage {
     /// From the number of intervals of each table and the number of them that covered.
-    pub(super) fn of(tables: &[(f64, f64)]) -> Coverage {
+    pub(in crate::experiment) fn of(tables: &[(f64, f64)]) -> Coverage {
         let (judged, covered) = tables.iter().fold((0.0, 0.0), |(m, k), (judged, hit)| (m + judged, k + hit));
         let share = covered / judged;
         let spread: f64 = tables.iter().map(|(judged, hit)| (hit - share * judged).powi(2)).sum();
@@ -69,7 +72,7 @@ impl Coverage {
         Coverage { judged, covered, effect: if effect.is_finite() { effect.clamp(1.0, most) } else { 1.0 } }
     }
 
-    pub(super) fn share(&self) -> f64 {
+    pub(in crate::experiment) fn share(&self) -> f64 {
         self.covered / self.judged
     }
 
@@ -83,7 +86,7 @@ impl Coverage {
 
     /// The side on which the share lies beyond chance: an interval with coverage exactly `band.0`
     /// (or `band.1`) is called low (or high) with a probability of at most `alarm`.
-    pub(super) fn outside(&self, band: (f64, f64), alarm: f64) -> Option<Side> {
+    pub(in crate::experiment) fn outside(&self, band: (f64, f64), alarm: f64) -> Option<Side> {
         let (count, hits) = (self.judged / self.effect, self.covered / self.effect);
         let misses = count - hits;
         // P(at most `hits`) at the lower edge and P(at least `hits`) at the upper one, binomial.
@@ -118,6 +121,7 @@ impl Line {
             self.length,
             self.rmse,
             self.robust,
+            self.misfit,
             self.passes,
             self.contradictions,
             self.level_changes,

@@ -2,9 +2,9 @@
 //!
 //! An analyst sees only the printed intervals, so these must cover at their level *given that they
 //! were printed*, and cover the target that the fit states: the least-squares coefficients of the
-//! population, or of the table, of the model without the terms that the fit left out; or the robust
-//! ones. A cell whose coverage lies outside the band beyond chance fails, unless the definition has
-//! a reason.
+//! population, or of the table, of the model without the terms that the fit left out; those of
+//! maximum likelihood where there are two outcomes; or the robust ones. A cell whose coverage lies
+//! outside the band beyond chance fails, unless the definition has a reason.
 //!
 //! Robust coefficients are known if they are the least-squares ones: with errors that are symmetric
 //! for all values of the features. Otherwise a robust fit is reported and not judged.
@@ -27,12 +27,13 @@ use crate::{
     record::Values,
     stats::percentile,
     trial::seed,
-    world::{Design, Errors, Moments, World},
+    world::{Design, Errors, Population, World},
 };
 use dplm::plan::Choices;
-pub(super) use grid::{Block, Cell};
-use grid::{Limit, Measure, Reason, Side, Target};
-use line::{COLUMNS, Coverage, Line};
+pub(super) use grid::{Block, Cell, Target};
+use grid::{Limit, Measure, Reason, Side};
+pub(super) use line::Coverage;
+use line::{COLUMNS, Line};
 pub(super) use trial::Trial;
 
 /// Coverage given printed, cell by cell.
@@ -59,11 +60,11 @@ pub struct Honest {
     populations: Populations,
 }
 
-/// A population with its moments.
+/// A population with what is known of it.
 #[derive(Clone)]
 pub(super) struct Known {
     pub world: Arc<World>,
-    pub moments: Arc<Moments>,
+    pub population: Arc<Population>,
 }
 
 /// Populations, their moments computed once.
@@ -88,8 +89,8 @@ impl Populations {
         let design = Design::named(&cell.design, cell.n, Some(Path::new(tables)))?;
         let errors = Errors::named(&cell.errors).ok_or(LabError::Setting { given: cell.errors.clone() })?;
         let world = World::new(design, errors);
-        let moments = world.population(rows, seed(from, "population", &words(&key)));
-        let known = Known { world: Arc::new(world), moments: Arc::new(moments) };
+        let population = world.known(rows, seed(from, "population", &words(&key)));
+        let known = Known { world: Arc::new(world), population: Arc::new(population) };
         lock().insert(key, known.clone());
         Ok(known)
     }
@@ -128,6 +129,7 @@ impl Honest {
                     prediction: value("prediction"),
                     contradictions: of("contradictions"),
                     robust: value("robust"),
+                    misfit: value("misfit"),
                     passes: value("passes"),
                     level_changes: value("level_changes"),
                     bare_numbers: value("bare_numbers"),
@@ -186,14 +188,16 @@ impl Honest {
     fn judge_limit(&self, limit: &Limit, lines: &[Line], claims: &mut Claims) {
         let name = match limit.measure {
             Measure::Printed => "share printed",
-            Measure::Length => "length against least squares",
-            Measure::Rmse => "root mean square error against least squares",
+            Measure::Length => "length against a fit without privacy",
+            Measure::Rmse => "root mean square error against a fit without privacy",
+            Measure::Misfit => "share of fits that say that a logit is not the whole truth",
             Measure::Prediction => "excess squared error of predictions against that of the coefficients",
         };
         let number = |line: &Line| match limit.measure {
             Measure::Printed => line.printed,
             Measure::Length => line.length,
             Measure::Rmse => line.rmse,
+            Measure::Misfit => line.misfit,
             Measure::Prediction => line.prediction,
         };
         let chosen = lines.iter().filter(|line| limit.which.is(&line.cell, &line.term));
@@ -250,16 +254,13 @@ fn mean(numbers: &[f64]) -> Option<f64> {
 impl Experiment for Honest {
     fn points(&self) -> Vec<Point> {
         let point = |(index, cell): (usize, Cell)| {
-            let Cell { design, errors, n, rho, target, repetitions, .. } = &cell;
-            let (target, rows, seed) = (target.name(), self.population_rows, self.seed);
+            let (of, n, repetitions) = (cell.in_words(), cell.n, cell.repetitions);
+            let (rows, seed) = (self.population_rows, self.seed);
             Point {
-                key: format!(
-                    "honest design={design} errors={errors} n={n} rho={rho} target={target} population_rows={rows} \
-                     repetitions={repetitions} seed={seed}"
-                ),
-                repetitions: *repetitions,
+                key: format!("honest {of} population_rows={rows} repetitions={repetitions} seed={seed}"),
+                repetitions,
                 cells: n * 5,
-                parameters: BTreeMap::from([("cell", index as f64), ("n", *n as f64)]),
+                parameters: BTreeMap::from([("cell", index as f64), ("n", n as f64)]),
             }
         };
         self.cells().into_iter().enumerate().map(point).collect()
@@ -271,7 +272,7 @@ impl Experiment for Honest {
 
     fn repeat(&self, point: &Point, repetition: u64) -> Result<Measures, LabError> {
         let cell = self.cell_of(point);
-        let Known { world, moments } = self.known(&cell)?;
+        let Known { world, population } = self.known(&cell)?;
         // The same tables for every budget and target, so that these can be compared.
         let mut about = words(&format!("{}; {}", cell.design, cell.errors));
         about.extend([cell.n, repetition]);
@@ -279,16 +280,17 @@ impl Experiment for Honest {
         about.extend([cell.rho.to_bits(), cell.target as u64]);
         let noise = seed(self.seed, "noise", &about);
         let choices = Choices::DEFAULT;
-        Trial { world: &world, population: &moments, cell: &cell, choices }.run(data, noise, repetition)
+        Trial { world: &world, population: &population, cell: &cell, choices }.run(data, noise, repetition)
     }
 
     fn summarise(&self, point: &Point, repetitions: &[Measures]) -> Values {
         let cell = self.cell_of(point);
         let design = Design::named(&cell.design, cell.n, None).expect("the cell was run");
-        let terms = World::new(design, Errors::Normal).terms();
+        let world = World::new(design, Errors::Normal);
+        let (terms, names) = (world.terms(), world.coefficients());
         let mut values = Values::new();
         let mut put = |name: String, value: Option<f64>| value.and_then(|value| values.insert(name, value));
-        for name in ["robust", "passes", "level_changes", "bare_numbers", "refused"] {
+        for name in ["robust", "misfit", "passes", "level_changes", "bare_numbers", "refused"] {
             put(name.to_owned(), mean(&numbers(repetitions, name, &[0])));
         }
         put(
@@ -296,7 +298,11 @@ impl Experiment for Honest {
             excess_ratio(&numbers_of(repetitions, "excess"), &numbers_of(repetitions, "predicted")),
         );
         for (place, term) in terms.iter().enumerate().filter(|(place, term)| !terms[..*place].contains(term)) {
-            let places: Vec<usize> = (0..terms.len()).filter(|&j| terms[j] == *term).collect();
+            let is_shown = |&j: &usize| terms[j] == *term && cell.reports(&names[j]);
+            let places: Vec<usize> = (0..terms.len()).filter(is_shown).collect();
+            if places.is_empty() {
+                continue;
+            }
             let of = |name: &str| numbers(repetitions, name, &places);
             let mut put = |name: &str, value: Option<f64>| put(format!("{term}.{name}"), value);
             put("place", Some(place as f64));

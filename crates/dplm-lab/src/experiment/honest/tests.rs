@@ -53,6 +53,71 @@ fn independent_columns_are_printed_and_covered() {
     }
 }
 
+/// Outcomes of which there are two: by rows, by persons, and told by a column.
+const OUTCOMES: &str = r#"
+    kind = "honest"
+    title = "a small grid of logits"
+    paper = "none"
+    grid = [
+        { designs = ["controls 2"], errors = ["logit 0.4", "persons 2 logit 0.4", "curved logit 0.5"], n = [4000], rho = [1.0], targets = ["default"], repetitions = 24 },
+        { designs = ["controls 2"], errors = ["separated 0.5"], n = [4000], rho = [0.1], targets = ["default"], repetitions = 6 },
+    ]
+    band = [0.93, 0.98]
+    alarm = 1e-6
+    reasons = []
+    limits = [
+        { which = { errors = "logit 0.4" }, measure = "printed", least = 1.0 },
+        { which = { errors = "logit 0.4" }, measure = "length", most = 1.2 },
+        { which = { errors = "logit 0.4" }, measure = "misfit", most = 0.1 },
+        { which = { errors = "separated 0.5", term = "x1" }, measure = "printed", most = 0.0 },
+    ]
+    population_rows = 100000
+    tables = ""
+    before = ""
+    seed = 7
+"#;
+
+/// False alarms: nine lines are judged low or high with probability 1e-6 each where coverage is
+/// within the band.
+#[test]
+fn logits_are_judged_by_maximum_likelihood() {
+    let (definition, done) = finished(OUTCOMES);
+    let failed: Vec<_> = run::judge(&definition, &done).into_iter().filter(|claim| !claim.holds).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let table = definition.experiment.table(&done);
+    let column = |name: &str| COLUMNS.iter().position(|column| *column == name).unwrap();
+    // A line for each kind of outcome and each of three terms.
+    assert_eq!(table.rows.len(), 12);
+    for row in table.rows.iter().filter(|row| row[1] != "separated 0.5") {
+        assert_eq!(row[column("judged")], "24", "{row:?}");
+    }
+}
+
+/// Where one coefficient is of interest, it alone is judged, of the model without the controls that
+/// the fit names. False alarms: two lines are judged low or high with probability 1e-6 each where
+/// coverage is within the band.
+#[test]
+fn a_coefficient_of_interest_is_judged_given_the_controls_that_are_left() {
+    let focus = r#"
+        { designs = ["controls 6"], errors = ["normal"], n = [4000], rho = [0.3], targets = ["robust"], focus = "x2", repetitions = 40 },
+        { designs = ["twins 0.01 6"], errors = ["normal"], n = [4000], rho = [0.3], targets = ["robust"], focus = "x", repetitions = 40 },
+    "#;
+    let (start, end) = (SMALL.find("grid = [").unwrap(), SMALL.find("    band =").unwrap());
+    let text = format!("{}grid = [{focus}]\n{}", &SMALL[..start], &SMALL[end..]);
+    let (definition, done) = finished(&text.replace(r#"design = "controls 2""#, r#"design = "controls 6""#));
+    let failed: Vec<_> = run::judge(&definition, &done).into_iter().filter(|claim| !claim.holds).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let rows = definition.experiment.table(&done).rows;
+    let column = |name: &str| COLUMNS.iter().position(|column| *column == name).unwrap();
+    let terms: Vec<&str> = rows.iter().map(|row| row[column("term")].as_str()).collect();
+    assert_eq!(terms, ["others", "x"]);
+    for row in &rows {
+        let number = |name: &str| row[column(name)].parse::<f64>().unwrap();
+        assert!(number("judged") == 40.0 && number("length") < 1.6 && number("refused") == 0.0, "{row:?}");
+    }
+    assert!(definition.experiment.points().iter().all(|point| point.key.contains(" focus=x")));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_numbers() {
     let definition = Definition::read("small", SMALL, &Changes::default()).unwrap();
@@ -132,7 +197,7 @@ fn less_printed_at_a_larger_budget_is_named() {
 fn an_earlier_table_is_drawn_beside_this_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("before.csv");
-    let line = "controls 2,normal,3000,0.5,default,x1,60,1,60,0.5,0.06,1.1,1.1,0,30,0,0,0,0,too low";
+    let line = "controls 2,normal,3000,0.5,default,x1,60,1,60,0.5,0.06,1.1,1.1,0,0,30,0,0,0,0,too low";
     std::fs::write(&file, format!("{}\n{line}\n", COLUMNS.join(","))).unwrap();
     let text = SMALL.replace("before = \"\"", &format!("before = \"{}\"", file.display()));
     let definition = Definition::read("made up", &text, &Changes::default()).unwrap();

@@ -1,7 +1,7 @@
 //! One table of one cell: a fit, compared with its target.
 
 use dplm::{
-    Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading,
+    Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading, Warning,
     formula::Formula,
     lattice::Design,
     method::{self, Outcome, Purpose, Request, auto},
@@ -18,7 +18,7 @@ use crate::{
     LabError,
     counted::Counted,
     experiment::{Measures, measure},
-    world::{LeastSquares, Moments, Sample, World},
+    world::{Coefficients, Population, Sample, World},
 };
 
 /// The level of the intervals, and another at which the same coefficients must be identified.
@@ -34,7 +34,7 @@ const LOOKED_INTO: u64 = 20;
 /// A population, its true coefficients, and the request for a table drawn from it.
 pub(in crate::experiment) struct Trial<'a> {
     pub world: &'a World,
-    pub population: &'a Moments,
+    pub population: &'a Population,
     pub cell: &'a Cell,
     /// The choices in the method's division of its budget.
     pub choices: Choices,
@@ -55,8 +55,9 @@ impl Trial<'_> {
     pub(super) fn run(&self, data_seed: u64, noise_seed: u64, repetition: u64) -> Result<Measures, LabError> {
         let sample = self.world.sample(self.cell.n, data_seed);
         let source = self.source(&sample)?;
-        let formula = Formula::parse(&self.world.formula()).map_err(Error::from)?;
-        let mut dataset = Dataset::read(&source, &formula, &Reading::default())?;
+        let formula = Formula::parse_for(&self.world.formula(), self.world.family()).map_err(Error::from)?;
+        let reading = Reading { person: self.world.person(), ..Reading::default() };
+        let mut dataset = Dataset::read(&source, &formula, &reading)?;
         let Some(fit) = self.fit(&mut dataset, LEVEL, noise_seed)? else {
             return Ok(refused(self.world.coefficients().len()));
         };
@@ -70,7 +71,8 @@ impl Trial<'_> {
         if self.cell.predicts {
             measures.extend(self.excesses(&mut dataset, &fit, noise_seed)?);
         }
-        if repetition == 0 {
+        // Passes are counted where each row stands for itself.
+        if repetition == 0 && self.world.person().is_none() {
             measures.extend([measure("passes", f64::from(self.passes(&source, &formula, noise_seed)?))]);
         }
         if repetition < LOOKED_INTO {
@@ -93,7 +95,9 @@ impl Trial<'_> {
 
     fn request(&self, level: f64) -> Result<Request, LabError> {
         let rho = Rho::checked_from_f64(self.cell.rho).map_err(Error::from)?;
-        Ok(Request { target: self.cell.target.asked(), level, ..Request::new(rho) })
+        let focus = self.cell.focus.iter().cloned().collect();
+        let (target, person) = (self.cell.target.asked(), self.world.person());
+        Ok(Request { target, focus, level, person, ..Request::new(rho) })
     }
 
     /// What predictions err beyond least squares in the population, by the coefficients of a fit and
@@ -182,8 +186,8 @@ impl Trial<'_> {
 
     fn compare(&self, sample: &Sample, fit: &Fit, robust_of_table: Option<Vec<Option<f64>>>) -> Measures {
         let left_out = left_out(fit);
-        let own = self.world.least_squares(sample, &left_out);
-        let population = self.population.least_squares(&left_out);
+        let own = self.world.coefficients_of(sample, &left_out);
+        let population = self.population.coefficients(&left_out);
         let truth = robust_of_table.or_else(|| self.truth(fit, &population, &own, left_out.len()));
         let found: Vec<Option<(f64, Precision)>> =
             self.world.coefficients().iter().map(|name| printed(fit, &left_out, name)).collect();
@@ -192,7 +196,7 @@ impl Trial<'_> {
             let number = |(j, one): (usize, &Option<_>)| one.and_then(|one| number(j, one)).unwrap_or(f64::NAN);
             (name.to_owned(), all.map(number).collect::<Vec<f64>>())
         };
-        let truth_of = |j: usize| population.coefficients[j];
+        let truth_of = |j: usize| population.values[j];
         let holds = |ends: &Precision, value: f64| (ends.low..=ends.high).contains(&value);
         Measures::from([
             ("printed".to_owned(), found.iter().map(|one| share(one.is_some())).collect()),
@@ -202,9 +206,10 @@ impl Trial<'_> {
             }),
             of("length", &|j, (_, ends)| own.std_errors[j].map(|error| (ends.high - ends.low) / (2.0 * 1.96 * error))),
             of("error_sq", &|j, (estimate, _)| truth_of(j).map(|value| (estimate - value).powi(2))),
-            of("ols_sq", &|j, _| own.coefficients[j].zip(truth_of(j)).map(|(own, value)| (own - value).powi(2))),
+            of("ols_sq", &|j, _| own.values[j].zip(truth_of(j)).map(|(own, value)| (own - value).powi(2))),
             of("contradictions", &|_, (_, ends)| Some(share((ends.p_value < 1.0 - LEVEL) == holds(&ends, 0.0)))),
             measure("robust", share(became_robust(fit))),
+            measure("misfit", share(fit.warnings.iter().any(|one| matches!(one, Warning::Misfit { .. })))),
             measure("refused", 0.0),
         ])
     }
@@ -214,16 +219,16 @@ impl Trial<'_> {
     fn truth(
         &self,
         fit: &Fit,
-        population: &LeastSquares,
-        own: &LeastSquares,
+        population: &Coefficients,
+        own: &Coefficients,
         left_out: usize,
     ) -> Option<Vec<Option<f64>>> {
         let is_known = || self.population.share_cut() < MOST_CUT && self.world.robust_is_least_squares(left_out);
         match (fit.target, fit.asked) {
-            (method::Target::Population, _) => Some(population.coefficients.clone()),
-            (method::Target::Sample, _) => Some(own.coefficients.clone()),
+            (method::Target::Population, _) => Some(population.values.clone()),
+            (method::Target::Sample, _) => Some(own.values.clone()),
             (_, method::Target::Sample) => None,
-            _ => is_known().then(|| population.coefficients.clone()),
+            _ => is_known().then(|| population.values.clone()),
         }
     }
 }

@@ -21,6 +21,9 @@ use portable::Portable;
 /// How many `f64` a vector holds, on every processor.
 pub(super) const LANES: usize = 8;
 
+/// How many entries a table has: a power of two, so that every place masked by it is in the table.
+pub(super) const TABLE_ENTRIES: usize = 1 << 13;
+
 /// How many `f64` a running sum has.
 pub(super) const FOLDED: usize = 4;
 
@@ -128,6 +131,29 @@ pub(super) trait Simd: Copy {
     fn limit(self, value: Self::V, bound: Self::V) -> Self::V;
     /// Each to the nearest whole number, ties to even.
     fn round(self, value: Self::V) -> Self::V;
+    /// Each to the whole number towards zero.
+    fn trunc(self, value: Self::V) -> Self::V;
+    /// The nearest to each quotient.
+    fn div(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The larger of each pair.
+    fn max(self, a: Self::V, b: Self::V) -> Self::V;
+    /// Whether any of `a` is above its number of `b`.
+    fn any_above(self, a: Self::V, b: Self::V) -> bool;
+
+    /// Both parts of the entries at eight places, whole numbers below [`TABLE_ENTRIES`].
+    #[inline(always)]
+    fn look_up(self, table: &[[f32; 2]; TABLE_ENTRIES], places: Self::V) -> (Self::V, Self::V) {
+        // A whole number below 2^13 is the last bits of its sum with 2^52.
+        const BITS: f64 = (1u64 << 52) as f64;
+        let mut bits = [0.0; LANES];
+        self.store(self.add(places, self.splat(BITS)), &mut bits);
+        let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            let place = usize::try_from(bits[lane].to_bits() & (TABLE_ENTRIES as u64 - 1)).unwrap_or(0);
+            [first[lane], second[lane]] = table[place];
+        }
+        (self.widen(&first), self.widen(&second))
+    }
 
     /// One register; `PARTS` of them make eight numbers.
     type Part: Copy;

@@ -107,6 +107,33 @@ impl Simd for Neon {
         value.map(|part| unsafe { vrndnq_f64(part) })
     }
 
+    #[inline(always)]
+    fn trunc(self, value: Self::V) -> Self::V {
+        // SAFETY: NEON is part of the target; registers only.
+        value.map(|part| unsafe { vrndq_f64(part) })
+    }
+
+    #[inline(always)]
+    fn div(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: NEON is part of the target; registers only.
+        from_fn(|part| unsafe { vdivq_f64(a[part], b[part]) })
+    }
+
+    #[inline(always)]
+    fn max(self, a: Self::V, b: Self::V) -> Self::V {
+        // Compared and chosen, as above.
+        // SAFETY: NEON is part of the target; registers only.
+        from_fn(|part| unsafe { vbslq_f64(vcgtq_f64(a[part], b[part]), a[part], b[part]) })
+    }
+
+    #[inline(always)]
+    fn any_above(self, a: Self::V, b: Self::V) -> bool {
+        let [mut left, mut right] = [[0.0; LANES]; 2];
+        self.store(a, &mut left);
+        self.store(b, &mut right);
+        Portable.any_above(left, right)
+    }
+
     type Part = float64x2_t;
 
     const PARTS: usize = REGISTERS;

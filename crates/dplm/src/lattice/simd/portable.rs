@@ -67,6 +67,26 @@ impl Simd for Portable {
         value.map(f64::round_ties_even)
     }
 
+    #[inline(always)]
+    fn trunc(self, value: Self::V) -> Self::V {
+        value.map(f64::trunc)
+    }
+
+    #[inline(always)]
+    fn div(self, a: Self::V, b: Self::V) -> Self::V {
+        from_fn(|lane| a[lane] / b[lane])
+    }
+
+    #[inline(always)]
+    fn max(self, a: Self::V, b: Self::V) -> Self::V {
+        from_fn(|lane| a[lane].max(b[lane]))
+    }
+
+    #[inline(always)]
+    fn any_above(self, a: Self::V, b: Self::V) -> bool {
+        (0..LANES).any(|lane| a[lane] > b[lane])
+    }
+
     type Part = [f64; LANES / 2];
 
     const PARTS: usize = 2;

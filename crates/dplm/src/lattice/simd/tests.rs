@@ -40,6 +40,9 @@ impl Work for Everything {
             simd.mul_sub_from(a, b, c),
             simd.limit(a, bound),
             simd.round(a),
+            simd.trunc(a),
+            simd.div(a, simd.add(bound, simd.splat(1.0))),
+            simd.max(a, b),
         ];
         let mut results = Vec::new();
         for vector in vectors {
@@ -51,6 +54,7 @@ impl Work for Everything {
         simd.add_folded(a, &mut folded);
         results.extend_from_slice(&folded[..]);
         results.push(parts(simd, self.seed));
+        results.push(f64::from(u8::from(simd.any_above(a, b))));
         results
     }
 }

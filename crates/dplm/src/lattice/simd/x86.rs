@@ -150,6 +150,34 @@ impl Simd for Avx2 {
         }
     }
 
+    #[inline(always)]
+    fn trunc(self, value: Self::V) -> Self::V {
+        // SAFETY: `self` exists only after `detect` found AVX2; registers only.
+        unsafe {
+            let cut = |half| _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(half);
+            (cut(value.0), cut(value.1))
+        }
+    }
+
+    #[inline(always)]
+    fn div(self, a: Self::V, b: Self::V) -> Self::V {
+        halves!(_mm256_div_pd, a, b)
+    }
+
+    #[inline(always)]
+    fn max(self, a: Self::V, b: Self::V) -> Self::V {
+        halves!(_mm256_max_pd, a, b)
+    }
+
+    #[inline(always)]
+    fn any_above(self, a: Self::V, b: Self::V) -> bool {
+        // SAFETY: `self` exists only after `detect` found AVX2; registers only.
+        unsafe {
+            let above = |a, b| _mm256_cmp_pd::<_CMP_GT_OQ>(a, b);
+            _mm256_movemask_pd(_mm256_or_pd(above(a.0, b.0), above(a.1, b.1))) != 0
+        }
+    }
+
     type Part = __m256d;
 
     const PARTS: usize = 2;
@@ -274,6 +302,30 @@ impl Simd for Avx512 {
     fn round(self, value: Self::V) -> Self::V {
         // SAFETY: `self` exists only after `detect` found AVX-512; registers only.
         unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(value) }
+    }
+
+    #[inline(always)]
+    fn trunc(self, value: Self::V) -> Self::V {
+        // SAFETY: `self` exists only after `detect` found AVX-512; registers only.
+        unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(value) }
+    }
+
+    #[inline(always)]
+    fn div(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: `self` exists only after `detect` found AVX-512; registers only.
+        unsafe { _mm512_div_pd(a, b) }
+    }
+
+    #[inline(always)]
+    fn max(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: `self` exists only after `detect` found AVX-512; registers only.
+        unsafe { _mm512_max_pd(a, b) }
+    }
+
+    #[inline(always)]
+    fn any_above(self, a: Self::V, b: Self::V) -> bool {
+        // SAFETY: `self` exists only after `detect` found AVX-512; registers only.
+        unsafe { _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b) != 0 }
     }
 
     type Part = __m512d;

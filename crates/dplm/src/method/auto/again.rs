@@ -7,6 +7,7 @@ use faer::Mat;
 use super::{ask::Ask, sequence::Sequence, whiten::White};
 use crate::{
     Error,
+    fit::Left,
     interval::Newton,
     lattice::{Design, Whitening},
     matrix::times,
@@ -23,6 +24,8 @@ pub(crate) struct Earlier {
     pub target: Target,
     /// How long rows may be in its coordinates, where longer ones were shortened.
     pub row_length: Option<f64>,
+    /// What partialling out left of rows, where that made it.
+    pub left: Option<Left>,
 }
 
 impl Earlier {

@@ -13,6 +13,7 @@
 //! the sampling errors of `b` and of `m` are not correlated. A number between 0 and 1/4 with mean
 //! `m` has a variance of at most `m (1/4 - m)` (Bhatia and Davis 2000), which is a small part.
 
+use super::deviance::Noisy;
 use crate::{
     Error, MarginalEffect,
     interval::{Coordinates, Inference},
@@ -30,6 +31,8 @@ pub(super) struct Averages {
     pub noise_sd: f64,
     /// How the mean changes with the point, in the coordinates of the descent.
     pub change: Vec<f64>,
+    /// The mean entropy of the responses, in bits.
+    pub entropy: Noisy,
     /// How many rows there are.
     pub rows: f64,
 }
@@ -49,6 +52,7 @@ impl Averages {
             variance: self.variance / complete,
             noise_sd: self.noise_sd / complete,
             change: self.change.into_iter().map(|change| change / complete).collect(),
+            entropy: Noisy { value: self.entropy.value / complete, noise_sd: self.entropy.noise_sd / complete },
             rows: self.rows * complete,
         }
     }

@@ -23,14 +23,16 @@
 use faer::Mat;
 
 use super::{
-    START_STEPS, STEP_SIZE,
-    ask::Ask,
+    Earlier, Plan, START_STEPS, STEP_SIZE,
+    ask::{Ask, Length},
     bell::{self, logit},
     clip::{GammaLadder, Threshold},
+    deviance::{Deviance, Noisy},
     effects::{Averages, Effects},
     infer::{Point, mean},
     on_assumptions::OnAssumptions,
     on_rows::OnRows,
+    quality::Quality,
     sequence::Sequence,
     start::{AVERAGED, constant},
     whiten::{LADDER_SPAN, Ladders, TOP_OF_WHITENED, White, eigen},
@@ -38,10 +40,10 @@ use super::{
 use crate::{
     Error, Progress,
     descend::{Descent, Trajectory, noise_sd},
-    interval::{Coordinates, Curvature, Newton, Sampling, chi_square_tail, without_noise},
+    interval::{Coordinates, Curvature, Newton, Sampling, SpreadRatio, chi_square_tail, without_noise},
     lattice::{Number, Whitening},
     matrix::{dot, inverse, times, transposed_times},
-    method::noisy::NoisyMatrix,
+    method::{ConfigError, noisy::NoisyMatrix},
     plan::{
         Planned,
         counts::{self, CLIP_THRESHOLDS},
@@ -53,7 +55,7 @@ use crate::{
 const MEAN_SHARE: f64 = 0.01;
 /// The start.
 const START_SHARE: f64 = 0.06;
-/// Each of two releases for average marginal effects.
+/// Each of three releases: two for average marginal effects, and one for the pseudo R^2.
 const EFFECTS_SHARE: f64 = 0.01;
 /// Steps after the start; then one more pass, at the point that they lead to, with as much of the
 /// budget as all of them.
@@ -70,8 +72,14 @@ const LARGEST_ROOT: f64 = 0.5;
 /// with this probability.
 const FALSE_ALARM: f64 = 0.01;
 /// Where outcomes vary by less than half of what the curvature says they do, for a coefficient,
-/// they never contradict the fit: a level, or a combination of columns, has one outcome only.
+/// they never contradict the fit: a level, or a combination of columns, has one outcome only. They
+/// must be seen to vary at all, too, which noise alone would look like with a probability of 5 %.
 const LEAST_SPREAD: f64 = 0.5;
+const SEEN: f64 = 1.645;
+/// Where they vary by more than this many times that, and by more than this many standard
+/// deviations beyond chance, the logit is not the whole truth.
+const MOST_SPREAD: f64 = 1.2;
+const BEYOND_CHANCE: f64 = 3.0;
 /// The linear function of a long row must be known to this, at 95 %: from one half, a probability
 /// goes to 0.88.
 const KNOWN_TO: f64 = 2.0;
@@ -102,6 +110,8 @@ pub(super) struct Curved {
     /// The start, and the mean curvature before.
     start: Vec<f64>,
     level: f64,
+    /// The mean of the responses of complete rows; `None` if an earlier fit released it.
+    response: Option<Noisy>,
 }
 
 /// What intervals are made from.
@@ -110,7 +120,11 @@ pub(super) struct Inferred {
     /// Standardised parameters that were in the descent and could not be resolved by the curvature.
     pub dropped: Vec<usize>,
     pub doubt: Doubt,
+    /// Standardised parameters along which outcomes vary more than a logit says, and how many times
+    /// as much they do at most.
+    pub misfit: Option<(Vec<usize>, f64)>,
     pub effects: Option<Effects>,
+    pub quality: Option<Quality>,
 }
 
 /// Why no estimate is given, if none is.
@@ -137,7 +151,7 @@ impl Doubt {
 struct Rights {
     curvature: Spend,
     spread: Option<Spend>,
-    effects: Option<(Spend, Spend)>,
+    averages: Option<[Spend; 3]>,
 }
 
 impl<A: Ask> Sequence<'_, A> {
@@ -152,21 +166,25 @@ impl<A: Ask> Sequence<'_, A> {
         let share = rules.spread_share_at(gamma_sq, 1.0 + rules.privacy_variance(gamma_sq));
         let is_wanted = rules.covers_population();
         let spread = is_wanted.then(|| self.spend("covariance of the gradients", share)).transpose()?;
-        let effects = match self.gives_effects(white) {
-            true => Some((
+        let averages = match self.gives_averages(white) {
+            true => Some([
                 self.spend("mean variance of the response", EFFECTS_SHARE)?,
                 self.spend("how that variance changes", EFFECTS_SHARE)?,
-            )),
+                self.spend("mean entropy of the response", EFFECTS_SHARE)?,
+            ]),
             false => None,
         };
-        Ok(Some(Rights { curvature, spread, effects }))
+        Ok(Some(Rights { curvature, spread, averages }))
     }
 
-    /// Average marginal effects are means over rows: over rows that count alike, of which whitening
-    /// has shown how many there are.
-    fn gives_effects(&self, white: &White) -> bool {
-        let count_alike = !self.plan.request.has_several_rows() && self.design.weights().is_none();
-        count_alike && self.design.has_intercept() && white.found.is_some()
+    /// Average marginal effects and the pseudo R^2 are means over rows: over rows that count alike,
+    /// of which whitening has shown how many there are.
+    fn gives_averages(&self, white: &White) -> bool {
+        self.rows_count_alike() && self.design.has_intercept() && white.found.is_some()
+    }
+
+    fn rows_count_alike(&self) -> bool {
+        !self.plan.request.has_several_rows() && self.design.weights().is_none()
     }
 
     /// The right to take the steps, with half of what is left where a pass follows them.
@@ -239,8 +257,12 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
     /// The maximum-likelihood fit of a model of a binary response.
     pub(super) fn likelihood(mut self) -> Result<Likely, Error> {
         let white = self.whiten()?;
-        let start = self.likely_start(&white)?;
-        let curved = self.whiten_by_curvature(white, &start)?;
+        if let Some(earlier) = self.plan.earlier.as_deref() {
+            return self.likelihood_again(white, earlier);
+        }
+        let response = self.mean_response(&white)?;
+        let start = self.likely_start(&white, response.value)?;
+        let curved = Curved { response: Some(response), ..self.whiten_by_curvature(white, &start)? };
         let threshold = self.threshold_of_rows(&curved)?;
         let rights = self.reserve_for_likelihood(&curved.white, &threshold)?;
         let (descent, run) = self.descend_likelihood(&curved, &threshold, rights.is_some())?;
@@ -248,11 +270,28 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         Ok(Likely { curved, threshold, descent, run, inferred })
     }
 
+    /// The model of an earlier fit once more, in its coordinates: a pass at its estimate on all
+    /// that is left of the budget, and what intervals need there, pooled with it.
+    fn likelihood_again(mut self, white: White, earlier: &Earlier) -> Result<Likely, Error> {
+        let (k, start) = (white.features(), earlier.end(&white));
+        let (before, longest) = (white.coordinates.clone(), white.radius);
+        let radius = self.length_by_curvature(k, &start)?.radius;
+        let white = White { radius, ..white };
+        let threshold = Threshold { gamma: earlier.clip, at_edge: false, tail: 0.0 };
+        let rights = self.reserve_for_likelihood(&white, &threshold)?.ok_or(ConfigError::NotRefinable)?;
+        let curved = Curved { white, before, longest, start, level: 1.0, response: None };
+        let spend = self.budget.spend_rest("gradient at the earlier estimate")?;
+        let descent = self.plan.descent(k, threshold.gamma, 1, spend.to_f64())?;
+        let (rows, rng) = self.ask.white();
+        let run = descent.run(rows.as_mut(), &curved.start, spend, rng, self.progress)?;
+        let inferred = self.infer_again(&curved, earlier, (&descent, &run), rights)?;
+        Ok(Likely { curved, threshold, descent, run, inferred: Some(inferred) })
+    }
+
     /// The constant from the mean of the responses, and a few steps from there. Steps are
     /// preconditioned by the curvature that Gaussian rows would have.
-    fn likely_start(&mut self, white: &White) -> Result<Vec<f64>, Error> {
+    fn likely_start(&mut self, white: &White, share: f64) -> Result<Vec<f64>, Error> {
         let k = white.features();
-        let share = self.mean_response(white)?;
         let direction = constant(self.design, white);
         let from = match direction {
             Some(_) => white.coordinates.basis.col_as_slice(0).iter().map(|q| q * logit(share)).collect(),
@@ -271,13 +310,13 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
     }
 
     /// A noisy mean of the responses of complete rows, kept as far from 0 and 1 as its noise is.
-    fn mean_response(&mut self, white: &White) -> Result<f64, Error> {
+    fn mean_response(&mut self, white: &White) -> Result<Noisy, Error> {
         let (k, complete) = (white.features(), self.complete(white));
         let spend = self.spend_on_mean()?;
         let descent = self.plan.descent(k, ANY_CLIP, 1, spend.to_f64())?;
         let (mean, sd) = self.ask.number(Number::Outcome, &vec![0.0; k], &descent, spend)?;
         let least = (sd / complete).max(1.0 / self.plan.rows as f64).min(0.25);
-        Ok((mean / complete).clamp(least, 1.0 - least))
+        Ok(Noisy { value: (mean / complete).clamp(least, 1.0 - least), noise_sd: sd / complete })
     }
 
     /// The share of complete rows, as far as whitening has shown it: the second moment of the
@@ -290,16 +329,10 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
     /// Whitens once more, by the curvature of the likelihood at the start.
     fn whiten_by_curvature(&mut self, white: White, start: &[f64]) -> Result<Curved, Error> {
         let (plan, k) = (self.plan, white.features());
-        let lattice = *plan.descent(k, ANY_CLIP, STEPS, plan.request.rho.to_f64())?.lattice();
-        let same = Whitening::new(Mat::<f64>::identity(k, k).as_ref());
-        let tilted = same.tilted(lattice.theta(start), &lattice);
-        let top = LARGEST_ROOT * TOP_OF_WHITENED * (k as f64).sqrt();
-        let ladders = Ladders { top, above: true, below: true };
-        let mut seen = self.ask.through_white(&tilted)?;
-        let length = plan.length(seen.as_mut(), &ladders, CURVED_LENGTH, self.budget)?;
-        let share = plan.request.rho.share(plan.rules().second_round());
-        let moments = seen.second_moments(length.radius, self.budget.spend(CURVED_MOMENTS, share)?)?;
-        drop(seen);
+        let length = self.length_by_curvature(k, start)?;
+        let tilted = plan.tilted(k, start)?;
+        let spend = self.spend_on_curvature_at_start()?;
+        let moments = self.ask.through_white(&tilted)?.second_moments(length.radius, spend)?;
         let (turn, level) = turn_of(&moments);
         let to = Whitening::new(turn.as_ref());
         self.ask.turn(&to)?;
@@ -309,7 +342,16 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         let whitening = Whitening::new((white.whitening.matrix() * to.matrix()).as_ref());
         let (radius, at_edge) = (length.radius / level.sqrt(), white.at_edge);
         let white = White { coordinates, whitening, radius, moments: vec![1.0; k], at_edge, ..white };
-        Ok(Curved { white, before, longest, start: times(&back, start), level })
+        Ok(Curved { white, before, longest, start: times(&back, start), level, response: None })
+    }
+
+    /// The length that few rows exceed, each times the root of its variance at a point.
+    fn length_by_curvature(&mut self, features: usize, at: &[f64]) -> Result<Length, Error> {
+        let top = LARGEST_ROOT * TOP_OF_WHITENED * (features as f64).sqrt();
+        let ladders = Ladders { top, above: true, below: true };
+        let tilted = self.plan.tilted(features, at)?;
+        let mut seen = self.ask.through_white(&tilted)?;
+        self.plan.length(seen.as_mut(), &ladders, CURVED_LENGTH, self.budget)
     }
 
     /// The clip that as many rows could exceed as noisy counts can tell from none.
@@ -342,24 +384,86 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         (descent, run): (&Descent, &Trajectory),
         rights: Rights,
     ) -> Result<Inferred, Error> {
-        let (rows, white, steps) = (self.plan.rows, &curved.white, Mean::of(run));
-        let at = |theta: &[f64]| Point { theta: descent.lattice().theta(theta), descent };
-        let law = self.ask.curvature(white, &at(&steps.theta), rights.curvature)?;
-        let law = Curvature::of_scaled_columns(law.mean, law.noise_sd)?;
+        let (white, steps) = (&curved.white, Mean::of(run));
+        let seen = self.ask.curvature(white, &at(descent, &steps.theta), rights.curvature)?;
+        let law = Curvature::of_scaled_columns(seen.mean.clone(), seen.noise_sd)?;
         let (coordinates, dropped) = self.plan.in_model(&law, &white.coordinates, self.design);
         let there = Newton::new(&steps.as_run(), &coordinates, &law, None)?.in_coordinates(&coordinates);
-        let spread = rights.spread.map(|spend| self.ask.spread(&at(&there), spend)).transpose()?;
-        let averages = rights.effects.map(|spends| self.ask.averages(&there, descent, spends)).transpose()?;
+        let spread = rights.spread.map(|spend| self.ask.spread(&at(descent, &there), spend)).transpose()?;
+        let averages = rights.averages.map(|spends| self.ask.averages(&there, descent, spends)).transpose()?;
         let last = Mean::of(&self.last_pass(&there, descent)?);
-        let sampling = spread.map(|spread| Sampling::from_matrix(rows, spread.mean, spread.noise_sd)).transpose()?;
+        let sampling = self.sampling(spread.as_ref())?;
         let pooled = steps.pooled(last, &coordinates.basis);
         let newton = Newton::new(&pooled.as_run(), &coordinates, &law, sampling.as_ref())?;
-        let least = self.least_spread(white).filter(|_| sampling.is_some());
-        let doubt = doubt(&newton, &coordinates, curved, least.map(|least| (least, rows)));
-        let newton = newton.withholding(doubt.withheld(&coordinates));
-        let complete = self.complete(white);
-        let effects = averages.map(|averages| Effects { there, averages: averages.among(complete), coordinates });
-        Ok(Inferred { newton, dropped, doubt, effects })
+        let averages = averages.map(|averages| averages.among(self.complete(white)));
+        let found = newton.in_coordinates(&coordinates);
+        let quality = averages.as_ref().zip(curved.response).and_then(|(averages, response)| {
+            let moved: Vec<f64> = found.iter().zip(&there).map(|(to, from)| to - from).collect();
+            let of_model = Deviance {
+                response,
+                entropy: averages.entropy,
+                change: -dot(&times(&seen.mean, &there), &moved),
+                theta: &found,
+                constant: white.coordinates.basis.col_as_slice(0),
+                gradient_noise_var: pooled.noise_var,
+                spread: spread.as_ref(),
+                rows: self.plan.rows as f64,
+                complete: self.complete(white),
+            };
+            of_model.quality(self.plan.request.level).filter(|_| coordinates.kept.first() == Some(&0))
+        });
+        let inferred = self.told(curved, newton, &coordinates, sampling.is_some());
+        let effects = averages.map(|averages| Effects { there, averages, coordinates });
+        Ok(Inferred { dropped, effects, quality, ..inferred })
+    }
+
+    /// What intervals need at an earlier estimate, pooled with it.
+    fn infer_again(
+        &mut self,
+        curved: &Curved,
+        earlier: &Earlier,
+        (descent, run): (&Descent, &Trajectory),
+        rights: Rights,
+    ) -> Result<Inferred, Error> {
+        let (white, there) = (&curved.white, &curved.start);
+        let seen = self.ask.curvature(white, &at(descent, there), rights.curvature)?;
+        let law = Curvature::of_scaled_columns(seen.mean, seen.noise_sd)?;
+        let spread = rights.spread.map(|spend| self.ask.spread(&at(descent, there), spend)).transpose()?;
+        let sampling = self.sampling(spread.as_ref())?;
+        let newton = Newton::new(&Mean::of(run).as_run(), &white.coordinates, &law, sampling.as_ref())?;
+        let pooled = earlier.newton.pooled(&newton)?;
+        Ok(self.told(curved, pooled, &white.coordinates, sampling.is_some()))
+    }
+
+    /// The covariance of the mean gradient that the draw of the rows makes, where it was released.
+    fn sampling(&self, spread: Option<&NoisyMatrix>) -> Result<Option<Sampling>, Error> {
+        let of = |spread: &NoisyMatrix| Sampling::from_matrix(self.plan.rows, spread.mean.clone(), spread.noise_sd);
+        Ok(spread.map(of).transpose()?)
+    }
+
+    /// An estimate without the numbers that released ones leave in doubt, and what these say of the
+    /// model.
+    fn told(&self, curved: &Curved, newton: Newton, coordinates: &Coordinates, has_spread: bool) -> Inferred {
+        let ratios = if has_spread { newton.spread_ratios(self.plan.rows) } else { Vec::new() };
+        let doubt = self.doubt(&newton, coordinates, curved, &ratios);
+        let newton = newton.withholding(doubt.withheld(coordinates));
+        let misfit = misfit(&ratios, curved.longest / curved.level.sqrt())
+            .filter(|_| matches!(doubt, Doubt::None) && self.rows_count_alike());
+        Inferred { newton, dropped: Vec::new(), doubt, misfit, effects: None, quality: None }
+    }
+
+    /// Whether released numbers leave a fit in doubt.
+    fn doubt(&self, newton: &Newton, coordinates: &Coordinates, curved: &Curved, ratios: &[SpreadRatio]) -> Doubt {
+        let places: Vec<usize> =
+            coordinates.kept.iter().filter_map(|j| curved.before.kept.iter().position(|one| one == j)).collect();
+        let before = curved.before.only(&places);
+        if QUANTILE * curved.longest * newton.largest_error(&before.basis) > KNOWN_TO {
+            return Doubt::Vague;
+        }
+        let Some(least) = self.least_spread(&curved.white) else { return Doubt::None };
+        let is_separated = |one: &&SpreadRatio| one.value < least.max(SEEN * one.of_spread_sd);
+        let separated: Vec<usize> = ratios.iter().filter(is_separated).map(|one| one.parameter).collect();
+        if separated.is_empty() { Doubt::None } else { Doubt::Separated(separated) }
     }
 
     /// The least spread of gradients, in units of the curvature, at which outcomes are taken to
@@ -401,17 +505,21 @@ impl<R: RandomWords> OnRows<'_, R> {
         Ok((noisy.values[0] as f64 / all, noisy.sigma[0] as f64 / all))
     }
 
-    /// The mean variance of the response at a point, and how it changes with the point.
-    fn averages(&mut self, at: &[f64], descent: &Descent, spends: (Spend, Spend)) -> Result<Averages, Error> {
-        let (variance, noise_sd) = self.number(Number::Variance, at, descent, spends.0)?;
+    /// The mean variance of the response at a point, how it changes with the point, and the mean
+    /// entropy.
+    fn averages(&mut self, at: &[f64], descent: &Descent, spends: [Spend; 3]) -> Result<Averages, Error> {
+        let [of_variance, of_change, of_entropy] = spends;
+        let (variance, noise_sd) = self.number(Number::Variance, at, descent, of_variance)?;
+        let (value, entropy_sd) = self.number(Number::Entropy, at, descent, of_entropy)?;
+        let entropy = Noisy { value, noise_sd: entropy_sd };
         let (neighbours, rows_in_all) = (self.plan.request.neighbours, self.plan.rows as f64);
         let (rows, rng) = self.white();
         let lattice = descent.lattice();
         let rows = rows.clipped(descent.clip(), None)?;
-        let noisy = release(rows.bend_sum(&lattice.theta(at), lattice, neighbours)?, spends.1, rng)?;
+        let noisy = release(rows.bend_sum(&lattice.theta(at), lattice, neighbours)?, of_change, rng)?;
         let unit = lattice.gradient_unit() * rows_in_all;
         let change = noisy.values.iter().map(|&sum| sum as f64 / unit).collect();
-        Ok(Averages { variance, noise_sd, change, rows: rows_in_all })
+        Ok(Averages { variance, noise_sd, change, entropy, rows: rows_in_all })
     }
 }
 
@@ -478,15 +586,30 @@ fn turn_of(moments: &NoisyMatrix) -> (Mat<f64>, f64) {
     (turn, level)
 }
 
-/// Whether released numbers leave a fit in doubt; `least` has the least spread of gradients, and
-/// the number of rows, where that spread is known.
-fn doubt(newton: &Newton, coordinates: &Coordinates, curved: &Curved, least: Option<(f64, u64)>) -> Doubt {
-    let places: Vec<usize> =
-        coordinates.kept.iter().filter_map(|j| curved.before.kept.iter().position(|one| one == j)).collect();
-    let before = curved.before.only(&places);
-    if QUANTILE * curved.longest * newton.largest_error(&before.basis) > KNOWN_TO {
-        return Doubt::Vague;
+/// Along which parameters outcomes vary more than a logit says, and how many times as much at most:
+/// under the logit each is named with a probability of about .001.
+///
+/// The draw of the rows moves a ratio by the root of `mean (1 - 2 mu)^2 v (a'z)^4 / n`, where the
+/// mean of `v (a'z)^2` is 1. As `(1 - 2 mu)^2` is at most 1, that is at most the root of the
+/// largest `(a'z)^2 / n`, and `(a'z)^2` is at most that of the longest row along `a`.
+fn misfit(ratios: &[SpreadRatio], longest: f64) -> Option<(Vec<usize>, f64)> {
+    let chance = |one: &SpreadRatio| one.of_spread_sd.hypot(one.of_curvature_sd).hypot(longest * one.sampling_sd);
+    let is_beyond = |one: &&SpreadRatio| one.value > MOST_SPREAD && one.value - 1.0 > BEYOND_CHANCE * chance(one);
+    let beyond: Vec<&SpreadRatio> = ratios.iter().filter(is_beyond).collect();
+    let most = beyond.iter().map(|one| one.value).fold(1.0, f64::max);
+    (!beyond.is_empty()).then(|| (beyond.iter().map(|one| one.parameter).collect(), most))
+}
+
+/// A place where curvature and gradients are looked at.
+fn at<'a>(descent: &'a Descent, theta: &[f64]) -> Point<'a> {
+    Point { theta: descent.lattice().theta(theta), descent }
+}
+
+impl Plan {
+    /// The rows of the descent, each times the root of its variance at a point.
+    fn tilted(&self, features: usize, at: &[f64]) -> Result<Whitening, Error> {
+        let lattice = *self.descent(features, ANY_CLIP, STEPS, self.request.rho.to_f64())?.lattice();
+        let same = Whitening::new(Mat::<f64>::identity(features, features).as_ref());
+        Ok(same.tilted(lattice.theta(at), &lattice))
     }
-    let separated = least.map_or(Vec::new(), |(least, rows)| newton.less_spread_than(least, rows));
-    if separated.is_empty() { Doubt::None } else { Doubt::Separated(separated) }
 }

@@ -56,6 +56,7 @@ mod instruments;
 mod likelihood;
 mod bell;
 mod effects;
+mod deviance;
 mod on_assumptions;
 mod outcome;
 #[cfg(test)]
@@ -82,6 +83,7 @@ use crate::{
     warning::Warning,
 };
 pub(crate) use again::Earlier;
+pub(crate) use focus::places_of;
 pub(crate) use learn::{LEARNING, Learned};
 pub(crate) use quality::Quality;
 
@@ -184,7 +186,7 @@ impl Config {
         if let Some(place) = request.keep.iter().position(lacks) {
             return Err(ConfigError::NothingToKeep { place: place + 1, terms: design.names().to_vec() }.into());
         }
-        check_family(design, &request, earlier.is_some())?;
+        check_family(design, &request)?;
         let features = design.kept_features();
         if rows <= features as u64 {
             return Err(ConfigError::TooFewRows { features, rows, unit: request.unit() }.into());
@@ -472,16 +474,14 @@ fn check_instrument(request: &Request, is_shared: bool) -> Result<(), ConfigErro
 }
 
 /// Refuses what a family is not offered with.
-fn check_family(design: &Design, request: &Request, refines: bool) -> Result<(), ConfigError> {
+fn check_family(design: &Design, request: &Request) -> Result<(), ConfigError> {
     let unavailable = [
         (!request.focus.is_empty(), "coefficients of interest"),
-        (design.is_within(), "constants of persons, which no demeaning takes out of a logit"),
         (design.model().endogenous().is_some(), "an instrument"),
         (request.target() == Target::Robust, "the target robust"),
         // The rows of a person vary less together than separate rows do, by an unknown amount.
         (request.target() == Target::Person, "the target person"),
         (request.moments.is_some(), "public moments"),
-        (refines, "a refinement"),
     ];
     match unavailable.into_iter().find(|(is_asked, _)| *is_asked && design.family() == Family::Binomial) {
         Some((_, what)) => Err(ConfigError::NotOfBinomial { what }),

@@ -314,7 +314,7 @@ impl<'a> Focused<OnAssumptions<'a>> {
         wanted: &Wanted,
         releases: Vec<Release>,
     ) -> Result<Planned, Error> {
-        let Focused { parts, target, scored, steps } = self;
+        let Focused { left_out, kept, target, scored, steps, .. } = self;
         let scored = scored.ok_or(ConfigError::NoForecast)?;
         let (last, unit) = (&scored.last, scored.scores.unit);
         let errors = ask.errors(last)?;
@@ -333,8 +333,8 @@ impl<'a> Focused<OnAssumptions<'a>> {
             descent: Foretold { clip, steps, step_size: STEP_SIZE, errors },
             recommended: None,
             releases,
-            left_out: parts.left_out,
-            kept: parts.whole.coordinates.kept,
+            left_out,
+            kept,
             of_interest: Some(wanted.coefficients.clone()),
             other_way: None,
         })

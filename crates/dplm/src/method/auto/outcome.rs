@@ -92,7 +92,7 @@ impl Likely {
         let summary = MethodSummary::new(NAME, threshold.gamma, descent.steps(), STEP_SIZE, run.noise_sd);
         let outcome = Outcome::of(plan.request.target(), summary, releases, vec![standardised(&run, &white)]);
         let outcome = Outcome { whitening: Some(white.whitening.clone()), ..outcome };
-        let Some(likelihood::Inferred { newton, dropped, doubt, effects }) = inferred else {
+        let Some(likelihood::Inferred { newton, dropped, doubt, misfit, effects, quality }) = inferred else {
             let theta = times(&white.whitening.matrix(), &infer::predicted(&run, &white.moments, 0.0));
             return Ok(outcome.with_estimates(design, &theta));
         };
@@ -103,9 +103,10 @@ impl Likely {
         let mut warnings: Vec<Warning> = Vec::new();
         warnings.extend((!left_out.is_empty()).then(|| Warning::LeftOut { columns: left_out.clone() }));
         warnings.extend(in_doubt(&doubt, names));
+        warnings.extend(misfit.map(|(parameters, times)| Warning::Misfit { names: named(&parameters, names), times }));
         warnings.extend((threshold.at_edge || white.at_edge).then_some(Warning::LevelAtEdge));
         let outcome = outcome.with_inference(design, inference, plan.request.level)?;
-        Ok(Outcome { marginal_effects, warnings, left_out, ..outcome })
+        Ok(Outcome { marginal_effects, quality, warnings, left_out, ..outcome })
     }
 }
 
@@ -114,10 +115,12 @@ fn in_doubt(doubt: &Doubt, names: &[String]) -> Option<Warning> {
     match doubt {
         Doubt::None => None,
         Doubt::Vague => Some(Warning::Vague),
-        Doubt::Separated(parameters) => {
-            Some(Warning::Separated { names: parameters.iter().map(|&j| names[j].clone()).collect() })
-        }
+        Doubt::Separated(parameters) => Some(Warning::Separated { names: named(parameters, names) }),
     }
+}
+
+fn named(parameters: &[usize], names: &[String]) -> Vec<String> {
+    parameters.iter().map(|&j| names[j].clone()).collect()
 }
 
 /// What whitening left out, and what the curvature did not resolve, in formula order.

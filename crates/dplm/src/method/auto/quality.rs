@@ -24,7 +24,9 @@ use crate::{
 /// How well the model fits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quality {
-    pub residual_sd: Bounded,
+    /// The spread of the errors; none of a binary response.
+    pub residual_sd: Option<Bounded>,
+    /// The share of variance explained; of a binary response, that of the deviance.
     pub r_squared: Bounded,
 }
 
@@ -65,7 +67,7 @@ impl Plan {
         let unit = design.response().unit;
         let sd = unit * errors.value.sqrt();
         Some(Quality {
-            residual_sd: Bounded { estimate: sd, low: sd / ratio, high: sd * ratio },
+            residual_sd: Some(Bounded { estimate: sd, low: sd / ratio, high: sd * ratio }),
             r_squared: Bounded {
                 estimate: share,
                 low: (share - z * share_sd).max(0.0),

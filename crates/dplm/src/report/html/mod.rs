@@ -249,7 +249,7 @@ fn odds(fit: &Fit) -> String {
 
 /// What was released of the errors.
 fn quality(fit: &Fit) -> String {
-    if fit.purpose == Purpose::Prediction || fit.family() == Family::Binomial {
+    if fit.purpose == Purpose::Prediction {
         return String::new();
     }
     let with_ends = |one: &Bounded, scale: f64, unit: &str| {
@@ -263,15 +263,20 @@ fn quality(fit: &Fit) -> String {
             with_ends(one, 1.0, "")
         )
     });
+    let of_what = match fit.family() {
+        Family::Gaussian => "variance of the response",
+        Family::Binomial => "deviance that a constant alone has (McFadden's pseudo R-squared)",
+    };
     let explained = fit
         .r_squared
         .as_ref()
-        .map(|one| format!("The model explains {} of the variance of the response.", with_ends(one, 100.0, " %")));
+        .map(|one| format!("The model explains {} of the {of_what}.", with_ends(one, 100.0, " %")));
     let known: Vec<String> = spread.into_iter().chain(explained).collect();
     match why_no_quality(fit) {
         Some(why) if known.is_empty() => paragraph(&format!(
             "There is no estimate of the spread of the errors, nor of the share of variance explained, {why}."
         )),
+        None if known.is_empty() => String::new(),
         _ => paragraph(&known.join(" ")),
     }
 }

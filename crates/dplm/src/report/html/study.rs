@@ -8,7 +8,7 @@ use super::{
 use crate::{
     number::{grouped, significant},
     report::{
-        study::{cell, in_place_of_numbers, names_of, of_intervals, why_followed},
+        study::{cell, controls_of, in_place_of_numbers, names_of, of_intervals, why_followed},
         svg::{Anchor, Scale, Svg, escaped},
         text::{attack, percent, promise},
     },
@@ -199,7 +199,8 @@ fn lines(heads: &[&str], rows: impl Iterator<Item = String>) -> String {
 fn notes(study: &StudyFit) -> String {
     let of_part = |part: &StudyPart| {
         let notes = part.fit.warnings.iter().filter(|warning| !matches!(warning, crate::Warning::PartOfStudy { .. }));
-        notes.map(|note| format!("{}: {}", escaped(&part.name), escaped(&note.to_string()))).collect::<Vec<_>>()
+        let notes = notes.map(|note| format!("{}: {note}", part.name));
+        controls_of(part).into_iter().chain(notes).map(|note| escaped(&note)).collect::<Vec<_>>()
     };
     super::list(study.parts.iter().flat_map(of_part))
 }

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Coefficient, Fit, GroupOutcome, Precision, choice,
     number::{grouped, significant},
+    options::Family,
     privacy::{Guarantee, Provenance, Rho},
 };
 
@@ -273,13 +274,20 @@ fn foot(columns: &[Column]) -> Vec<Line> {
         of("Fixed effects", &|fit| fit.design.model().within().map_or(String::new(), str::to_owned)),
         of("Clustered by", &|fit| fit.person.as_ref().map_or(String::new(), |person| person.column.clone())),
         of("Weights", &|fit| fit.weights.as_ref().map_or(String::new(), |weights| weights.name().to_owned())),
-        of("R-squared", &|fit| fit.r_squared.map_or(String::new(), |one| format!("{:.3}", one.estimate))),
+        of("R-squared", &|fit| explained(fit, Family::Gaussian)),
+        of("Pseudo R-squared", &|fit| explained(fit, Family::Binomial)),
         of("Residual std. error", &|fit| fit.residual_sd.map_or(String::new(), |one| significant(one.estimate))),
         of("Target", &|fit| fit.target.to_string()),
         of("Privacy budget (rho)", &|fit| fit.guarantee.rho.to_string()),
         of("Epsilon", &|fit| fit.guarantee.epsilon.to_string()),
     ];
     all.into_iter().filter(|line| line.cells.iter().any(|cell| !cell.text.is_empty())).collect()
+}
+
+/// The share explained of a fit of this family, of others nothing.
+fn explained(fit: &Fit, family: Family) -> String {
+    let found = fit.r_squared.filter(|_| fit.family() == family);
+    found.map_or(String::new(), |one| format!("{:.3}", one.estimate))
 }
 
 fn notes(columns: &[Column], options: &TableOptions) -> Vec<String> {

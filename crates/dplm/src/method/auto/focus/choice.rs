@@ -12,9 +12,6 @@ use crate::{
 
 /// Least squares may make intervals this many times as long without being asked for.
 const PRICE_OF_LEAST_SQUARES: f64 = 1.10;
-/// Errors of a response that fills its bounds as a bell does: both ways are compared on white
-/// columns.
-const ERROR_SD: f64 = 1.0 / 3.0;
 
 impl Wanted {
     /// Those that are asked for, where not all are.
@@ -29,11 +26,11 @@ impl Wanted {
 
 impl Plan {
     /// What the intervals of partialling out are for, where it promises the shorter ones by the
-    /// forecasts of both ways on white columns.
+    /// forecasts of both ways on columns as a plan assumes them.
     pub(in crate::method::auto) fn prefers_partialling(&self, design: &Design) -> Result<Option<Target>, Error> {
         let Some(wanted) = &self.wanted else { return Ok(None) };
-        if self.earlier.is_some() {
-            return Err(ConfigError::RefinesFocus.into());
+        if let Some(earlier) = &self.earlier {
+            return Ok(earlier.left.is_some().then_some(earlier.target));
         }
         // Moments that are trusted, or shared with other models, are those of all coefficients.
         let has_others = self.shares_moments || self.learned.is_some() || self.trusted().is_some();
@@ -67,14 +64,16 @@ impl Plan {
         if wanted.1 <= PRICE_OF_LEAST_SQUARES * robust.1 { wanted } else { robust }
     }
 
-    /// The length that intervals would have on white columns, up to a factor.
+    /// The length that intervals would have on columns as a plan assumes them, up to a factor.
     fn length_by(&self, partials_out: Option<Target>, design: &Design) -> f64 {
+        // On white columns no level would be one: each row would have it.
+        let assumed = Assumed::of(design, &[]).expect("nothing is assumed that could be wrong");
         let length = |planned: Planned| {
             let errors = planned.descent.errors;
             errors.std_error() * errors.widening
         };
         let plan = Plan { partials_out, ..self.clone() };
-        plan.foreseen(design, &Assumed::white(ERROR_SD)).map_or(f64::INFINITY, length)
+        plan.foreseen(design, &assumed).map_or(f64::INFINITY, length)
     }
 
     /// What the way that was not chosen would come to.

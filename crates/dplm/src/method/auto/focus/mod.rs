@@ -27,9 +27,10 @@ mod choice;
 
 pub(super) use scores::{Estimate, Scores};
 pub(super) use wanted::Wanted;
+pub(crate) use wanted::places_of;
 
 use super::{
-    Plan,
+    Earlier, Plan,
     ask::Ask,
     clip::{GammaLadder, Threshold},
     infer::Rights,
@@ -38,8 +39,9 @@ use super::{
 };
 use crate::{
     Error,
-    method::{NotKeptError, Request, Target},
+    method::{ConfigError, NotKeptError, Request, Target},
     privacy::Rho,
+    warning::LeftOut,
 };
 use parts::Parts;
 use split::{ScoreClip, Split, most_clipped};
@@ -63,7 +65,11 @@ const LARGEST: f64 = 128.0;
 
 /// A fit of a few coefficients that has spent its budget.
 pub(super) struct Focused<A: Ask> {
-    pub parts: Parts,
+    /// The parameters in the model, and what is not.
+    pub kept: Vec<usize>,
+    pub left_out: Vec<LeftOut>,
+    /// Whether a length of rows was found at an end of its ladder.
+    pub at_edge: bool,
     pub target: Target,
     /// The descent of the response, whose residuals scores are made of.
     pub steps: u32,
@@ -78,6 +84,14 @@ pub(super) struct Scored<A: Ask> {
     pub inferred: Option<A::Inferred>,
 }
 
+/// Where scores are clipped.
+enum Clip {
+    /// Where counts find it.
+    Sought(ScoreClip),
+    /// Where they were clipped before.
+    Known(f64),
+}
+
 /// A descent and what it says.
 struct Regressed<A: Ask> {
     estimate: Estimate,
@@ -87,11 +101,14 @@ struct Regressed<A: Ask> {
 impl<A: Ask> Sequence<'_, A> {
     /// The coefficients of interest, all others being controls.
     pub(super) fn partialled_out(mut self, wanted: &Wanted) -> Result<Focused<A>, Error> {
+        if let Some(earlier) = &self.plan.earlier {
+            return self.once_more(earlier);
+        }
         let parts = self.parts(wanted)?;
         let (k, left) = (parts.wanted.len(), self.budget.left());
         if k == 0 {
             let _ = self.budget.spend_rest("nothing, since no coefficient of interest can be told apart")?;
-            return Ok(Focused { parts, target: self.plan.request.target(), steps: 0, scored: None });
+            return Ok(Focused::of(parts, self.plan.request.target(), 0, None));
         }
         let split = Split::of(self.plan, left.to_f64(), parts.whole.features(), k);
         let response = Response { most_clipped: most_clipped(self.plan), ..Response::of_model(self.design) };
@@ -104,8 +121,19 @@ impl<A: Ask> Sequence<'_, A> {
         }
         let clip = ScoreClip::of(self.plan, self.budget.left().to_f64(), k);
         let steps = b.last.descent.steps();
-        let scored = self.scores(&parts, &b, &g, clip)?;
-        Ok(Focused { parts, target: clip.target, steps, scored: Some(scored) })
+        let scores = Scores::of(&parts, (&b.estimate, &b.last.threshold), &g, (self.design, clip.target));
+        let scored = self.scored(scores, Clip::Sought(clip))?;
+        Ok(Focused::of(parts, clip.target, steps, Some(scored)))
+    }
+
+    /// The mean score of the rows that an earlier fit left, clipped as there. Noise alone sets both
+    /// mean scores apart: what the regressions did wrong is the same in both, and so is the sample.
+    fn once_more(mut self, earlier: &Earlier) -> Result<Focused<A>, Error> {
+        let left = earlier.left.as_ref().ok_or(ConfigError::NotRefinable)?;
+        let scores = Scores::again(left);
+        let scored = self.scored(scores, Clip::Known(earlier.clip))?;
+        let (kept, left_out) = (left.parameters.clone(), Vec::new());
+        Ok(Focused { kept, left_out, at_edge: false, target: earlier.target, steps: 1, scored: Some(scored) })
     }
 
     /// The controls that can be told apart, and the columns of interest that can be told from them.
@@ -144,10 +172,9 @@ impl<A: Ask> Sequence<'_, A> {
     }
 
     /// The mean score on what is left of the budget, with what its interval needs.
-    fn scores(&mut self, parts: &Parts, b: &Regressed<A>, g: &[Estimate], clip: ScoreClip) -> Result<Scored<A>, Error> {
-        let mut scores = Scores::of(parts, (&b.estimate, &b.last.threshold), g, (self.design, clip.target));
+    fn scored(&mut self, mut scores: Scores, clip: Clip) -> Result<Scored<A>, Error> {
         self.ask.whiten(&scores.white.whitening, false)?;
-        let (rho, k) = (self.budget.left(), g.len());
+        let (rho, k) = (self.budget.left(), scores.white.features());
         let plan = self.plan.of_part(rho, k);
         let mut budget = self.budget.part(rho)?;
         let (design, response, progress) = (self.design, self.response, self.progress);
@@ -160,17 +187,29 @@ impl<A: Ask> Sequence<'_, A> {
     }
 
     /// One clipped gradient at zero, which is the mean score.
-    fn mean_score(&mut self, k: usize, clip: ScoreClip) -> Result<(Descended<A>, Rights), Error> {
+    fn mean_score(&mut self, k: usize, clip: Clip) -> Result<(Descended<A>, Rights), Error> {
         let origin = self.ask.origin(k);
-        let spend = self.spend("clip threshold", THRESHOLD)?;
-        let found = self.threshold(&origin, &GammaLadder::around((k as f64).sqrt()), clip.tail, spend)?;
+        let threshold = match clip {
+            Clip::Known(gamma) => Threshold { gamma, at_edge: false, tail: 0.0 },
+            Clip::Sought(clip) => {
+                let spend = self.spend("clip threshold", THRESHOLD)?;
+                let found = self.threshold(&origin, &GammaLadder::around((k as f64).sqrt()), clip.tail, spend)?;
+                Threshold { gamma: clip.gamma_at(&found, k), ..found }
+            }
+        };
         let curvature = self.spend("curvature of the loss", CURVATURE)?;
         let spread = self.spend("covariance of the gradients", SPREAD)?;
-        let threshold = Threshold { gamma: clip.gamma_at(&found, k), ..found };
         let spend = self.budget.spend_rest("clipped gradient, 1 step")?;
         let descent = self.plan.descent(k, threshold.gamma, 1, spend.to_f64())?;
         let run = self.ask.descend(&descent, &origin, spend, self.progress)?;
         Ok((Descended { threshold, descent, run }, Rights { curvature, spread: Some(spread), bend: None }))
+    }
+}
+
+impl<A: Ask> Focused<A> {
+    fn of(parts: Parts, target: Target, steps: u32, scored: Option<Scored<A>>) -> Focused<A> {
+        let Parts { whole, left_out, at_edge, .. } = parts;
+        Focused { kept: whole.coordinates.kept, left_out, at_edge, target, steps, scored }
     }
 }
 

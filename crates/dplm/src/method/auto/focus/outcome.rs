@@ -5,7 +5,7 @@ use super::{
     Focused, Scored, Wanted,
 };
 use crate::{
-    Coefficient, Error, MethodSummary,
+    Coefficient, Error, Focus, MethodSummary,
     interval::{Contrast, Inference},
     lattice::Design,
     method::{Outcome, Target, with_precision},
@@ -22,13 +22,16 @@ impl<R: RandomWords> Focused<OnRows<'_, R>> {
         releases: Vec<Release>,
     ) -> Result<Outcome, Error> {
         let (plan, design, target) = (ask.plan, ask.design, self.target);
-        let (summary, share, at_edge) = (self.summary(), self.share_clipped(), self.parts.at_edge);
-        let focus = Some(wanted.told(design, self.parts.not_controlled_for(wanted, design)));
-        let left_out = self.left_out(wanted, design);
+        let (summary, share, at_edge) = (self.summary(), self.share_clipped(), self.at_edge);
+        let left = self.scored.as_ref().map(|scored| scored.scores.left());
+        let focus = Some(Focus { left, ..wanted.told(design, self.not_controlled_for(wanted, design)) });
+        // An earlier fit has said what is not in the model, and what clipping may bend.
+        let is_again = plan.earlier.is_some();
+        let left_out = if is_again { Vec::new() } else { self.all_left_out(wanted, design) };
         let inferred = self.scored.and_then(|scored| scored.inferred);
         let inference = inferred.map(|one| Inference::from(one.newton));
         let coefficients = wanted.estimated(design, inference.as_ref(), plan.request.level)?;
-        let is_bent = target == Target::Robust && plan.request.target() != Target::Robust;
+        let is_bent = target == Target::Robust && plan.request.target() != Target::Robust && !is_again;
         let warnings = [
             (!left_out.is_empty()).then(|| Warning::LeftOut { columns: left_out.clone() }),
             is_bent.then_some(Warning::ClippedUnseen { share }),
@@ -53,10 +56,16 @@ impl<R: RandomWords> Focused<OnRows<'_, R>> {
         self.scored.as_ref().map_or(0.0, |scored| scored.last.threshold.tail)
     }
 
+    /// The controls that are not in the model, by name.
+    fn not_controlled_for(&self, wanted: &Wanted, design: &Design) -> Vec<String> {
+        let is_wanted = |name: &String| wanted.parameters.iter().any(|&j| design.names()[j] == *name);
+        self.left_out.iter().map(|one| one.name.clone()).filter(|name| !is_wanted(name)).collect()
+    }
+
     /// What is not in the model, in formula order: controls, and columns of interest that cannot be
     /// told from them.
-    fn left_out(&self, wanted: &Wanted, design: &Design) -> Vec<LeftOut> {
-        let (names, mut left_out) = (design.names(), self.parts.left_out.clone());
+    fn all_left_out(&self, wanted: &Wanted, design: &Design) -> Vec<LeftOut> {
+        let (names, mut left_out) = (design.names(), self.left_out.clone());
         let lost: &[usize] = match self.scored.as_ref().and_then(|scored| scored.inferred.as_ref()) {
             Some(Inferred { dropped, .. }) => dropped,
             None => &wanted.parameters,

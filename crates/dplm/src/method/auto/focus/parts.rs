@@ -85,12 +85,6 @@ impl Parts {
         let moments = self.controls.moments.clone();
         White { radius: self.controls.radius, moments, ..White::new(whitening, self.controls.coordinates.kept.clone()) }
     }
-
-    /// The controls that are not in the model, by name.
-    pub(super) fn not_controlled_for(&self, wanted: &Wanted, design: &Design) -> Vec<String> {
-        let is_wanted = |name: &String| wanted.parameters.iter().any(|&j| design.names()[j] == *name);
-        self.left_out.iter().map(|one| one.name.clone()).filter(|name| !is_wanted(name)).collect()
-    }
 }
 
 /// Coordinates that whiten these columns.

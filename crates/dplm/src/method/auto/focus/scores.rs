@@ -18,6 +18,7 @@ use super::{
 use crate::{
     Error,
     descend::Trajectory,
+    fit::Left,
     interval::{Curvature, Floor, Newton, Sampling, resolve},
     lattice::{Design, Whitening},
     matrix::{diagonal, dot, times},
@@ -28,7 +29,7 @@ use crate::{
 
 /// A coefficient whose curvature stands less than this far above its noise is not identified.
 const RESOLVED: f64 = 5.0;
-/// What is seen of the noise of a descent counts so much more than what is expected of it.
+/// What is seen of the noise of a descent counts this many times, against what is expected of it.
 const SEEN: f64 = 1.5;
 
 /// What a descent says, in its coordinates: released numbers.
@@ -76,10 +77,6 @@ impl Scores {
         let partial: Vec<Partial> =
             g.iter().enumerate().map(|(place, one)| Partial::of(one, &parts.controls_of(place), design)).collect();
         let whitening = whitening(parts, &times(&parts.whole.whitening.matrix(), &b.theta), &partial, error_sd);
-        let mut white = White::new(whitening, parts.wanted.clone());
-        white.coordinates.basis = &white.coordinates.basis * faer::Scale(1.0 / error_sd);
-        let left = white.whitening.response_weights().expect("the response is made anew");
-        let b_of_wanted: Vec<f64> = parts.wanted.iter().map(|&j| -left[j] * error_sd).collect();
         // What clipping takes from the mean of skewed errors is no error of a robust fit.
         let bend = if target == Target::Robust { 0.0 } else { skewed::excess(threshold.tail) };
         let product = |one: &Partial| {
@@ -87,13 +84,36 @@ impl Scores {
             let seen = SEEN * b.apart_sq / error_sd.powi(2);
             (model.max(seen) + bend.powi(2)) * one.error_sq / m as f64
         };
-        Scores {
-            controls: parts.controls(),
-            unit: error_sd,
-            at: times(&white.coordinates.basis, &b_of_wanted),
-            white,
-            added: partial.iter().map(product).collect(),
-            taken: partial.iter().map(|one| one.noise_sq).collect(),
+        let added = partial.iter().map(product).collect();
+        let taken = partial.iter().map(|one| one.noise_sq).collect();
+        Scores { controls: parts.controls(), ..Scores::of_rows(whitening, &parts.wanted, error_sd, added, taken) }
+    }
+
+    /// Of rows that an earlier fit left.
+    pub(super) fn again(left: &Left) -> Scores {
+        let whitening = Whitening::with_response(left.matrix.as_ref(), &left.response);
+        Scores::of_rows(whitening, &left.parameters, left.unit, left.added.clone(), left.taken.clone())
+    }
+
+    /// Of rows that become these, where `unit` is 1.
+    fn of_rows(whitening: Whitening, wanted: &[usize], unit: f64, added: Vec<f64>, taken: Vec<f64>) -> Scores {
+        let mut white = White::new(whitening, wanted.to_vec());
+        white.coordinates.basis = &white.coordinates.basis * faer::Scale(1.0 / unit);
+        let left = white.whitening.response_weights().expect("the response is made anew");
+        let b_of_wanted: Vec<f64> = wanted.iter().map(|&j| -left[j] * unit).collect();
+        let at = times(&white.coordinates.basis, &b_of_wanted);
+        Scores { controls: Vec::new(), unit, at, white, added, taken }
+    }
+
+    /// What is enough to ask for them once more.
+    pub(super) fn left(&self) -> Left {
+        Left {
+            parameters: self.white.coordinates.kept.clone(),
+            matrix: self.white.whitening.matrix(),
+            response: self.white.whitening.response_weights().expect("the response is made anew"),
+            unit: self.unit,
+            added: self.added.clone(),
+            taken: self.taken.clone(),
         }
     }
 }
@@ -164,7 +184,13 @@ impl<R: RandomWords> OnRows<'_, R> {
         let spread = self.spread(&point, rights.spread.expect("scores have a variance"))?;
         let mean = &noisy.mean - diagonal(taken);
         let law = Curvature::released(mean.clone(), noisy.noise_sd)?;
-        let places = resolve(&law, &white.coordinates.basis, &Floor::none(k), RESOLVED).kept;
+        let places = match &plan.earlier {
+            // It has settled which are identified.
+            Some(earlier) => {
+                (0..k).filter(|&place| earlier.newton.kept().contains(&white.coordinates.kept[place])).collect()
+            }
+            None => resolve(&law, &white.coordinates.basis, &Floor::none(k), RESOLVED).kept,
+        };
         if places.is_empty() {
             return Ok(None);
         }
@@ -178,7 +204,10 @@ impl<R: RandomWords> OnRows<'_, R> {
         // The mean score was taken where the response was left.
         let run = Trajectory { theta: vec![at.clone(), at.clone()], gradient: last.run.gradient.clone(), ..last.run };
         let newton = Newton::new(&run, &coordinates, &curvature, Some(&sampling))?;
-        let newton = newton.withholding(scores.controls.clone());
+        let newton = match &plan.earlier {
+            Some(earlier) => earlier.newton.pooled(&newton)?,
+            None => newton.withholding(scores.controls.clone()),
+        };
         Ok(Some(Inferred { newton, dropped: dropped.collect(), bend: None, quality: None }))
     }
 }

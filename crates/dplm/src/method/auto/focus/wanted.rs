@@ -15,16 +15,7 @@ impl Wanted {
     /// Those that texts name: coefficients, or terms with all of theirs; several are separated by
     /// commas.
     pub(super) fn of(texts: &[String], design: &Design) -> Result<Wanted, ConfigError> {
-        let mut coefficients = Vec::new();
-        for (place, name) in texts.iter().flat_map(|text| names_in(text)).enumerate() {
-            let found = named(&name, design.names());
-            if found.is_empty() {
-                return Err(ConfigError::NoSuchFocus { place: place + 1, known: design.names()[..].join(", ") });
-            }
-            coefficients.extend(found);
-        }
-        coefficients.sort_unstable();
-        coefficients.dedup();
+        let coefficients = places_of(texts, design.names())?;
         let contrasts = design.contrasts();
         let is_part = |parameter: &usize| coefficients.iter().any(|&one| contrasts[one].weights[*parameter] != 0.0);
         let parameters: Vec<usize> = (0..design.features()).filter(is_part).collect();
@@ -44,6 +35,21 @@ impl Wanted {
         let names = self.coefficients.iter().map(|&place| design.names()[place].clone());
         Focus::new(names.collect(), not_controlled_for)
     }
+}
+
+/// The places of the coefficients that texts name, ascending.
+pub(crate) fn places_of(texts: &[String], names: &[String]) -> Result<Vec<usize>, ConfigError> {
+    let mut places = Vec::new();
+    for (place, name) in texts.iter().flat_map(|text| names_in(text)).enumerate() {
+        let found = named(&name, names);
+        if found.is_empty() {
+            return Err(ConfigError::NoSuchFocus { place: place + 1, known: names.join(", ") });
+        }
+        places.extend(found);
+    }
+    places.sort_unstable();
+    places.dedup();
+    Ok(places)
 }
 
 /// The names of a list: commas within parentheses, brackets and backquotes separate nothing.
