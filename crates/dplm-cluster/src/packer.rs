@@ -20,8 +20,8 @@ const MOST_WAITING: usize = 4;
 /// # Guarantee
 /// Which rows of a person count, and in which group, is a rule about that person alone. The first
 /// row that is in a group decides the person's group, and the first rows in that group count, up to
-/// the stated number, in the order in which they come. [`GroupBuilder`](crate::rows) has the same
-/// rule on one machine.
+/// the stated number, in the order in which they come. [`GroupedDataset`](dplm::GroupedDataset) has
+/// the same rule on one machine.
 pub struct Packer {
     design: Design,
     /// How many coefficients there are, which may be fewer than columns that are packed.
