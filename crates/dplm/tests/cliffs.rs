@@ -129,8 +129,8 @@ fn columns_of_zeros_have_intervals() {
     }
 }
 
-/// Rows may be longer where a larger budget affords what they tell; normal ones are left alone
-/// unless it is asked for.
+/// Rows may be longer where a larger budget affords what they tell; Gaussian ones are left
+/// alone unless robust coefficients are asked for.
 #[test]
 fn long_rows_are_shortened_less_with_more_budget() {
     let length = |columns: &[Drawn], target, rho: f64| {

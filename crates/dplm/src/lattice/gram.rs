@@ -37,7 +37,7 @@ impl Moments {
         self.size
     }
 
-    /// The moments of the first so many columns.
+    /// The moments of the first `size` columns.
     pub(crate) fn leading(&self, size: usize) -> Moments {
         Moments::from_upper(size, self.upper[..size * (size + 1) / 2].to_vec())
     }

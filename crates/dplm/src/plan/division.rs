@@ -53,8 +53,8 @@ const MOST_ROUNDS: usize = 5;
 const MOST_ROUNDS_SHORTENED: usize = 8;
 /// White rows are shortened to this many times `sqrt p` at least. More than 1 is needed for
 /// coordinates in which the second moments of such rows are 1 in every direction; at 1.25 Gaussian
-/// rows lose nothing where columns are many. Where they are few, so long as to leave this share of
-/// Gaussian rows alone.
+/// rows of many columns lose nothing. Rows of few columns may be longer, so that this share of
+/// Gaussian ones is left as it is.
 const LONGEST: f64 = 1.25;
 const LEFT_ALONE: f64 = 0.9;
 /// A start for coefficients that clipping may define gets half: they are clipped more narrowly, so

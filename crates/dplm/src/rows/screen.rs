@@ -53,7 +53,7 @@ const COARSE_PASS: f64 = 0.35;
 const COARSE_SORT: f64 = 3.0;
 /// One row in this number may have cells that do not fit a byte.
 const COARSE_WITHOUT: usize = 512;
-/// Where more than one row in so many is shrunk, all are visited.
+/// If more than one row in this many is shrunk, all are visited.
 const MOST_LONG: u64 = 8;
 /// A part of the curvature that is far below anything that matters.
 const RIDGE: f64 = 1e-9;

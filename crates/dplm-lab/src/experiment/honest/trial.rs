@@ -100,8 +100,8 @@ impl Trial<'_> {
         Ok(Request { target, focus, level, person, ..Request::new(rho) })
     }
 
-    /// What predictions err beyond least squares in the population, by the coefficients of a fit and
-    /// by those of one for predictions; nothing where the former lacks one.
+    /// What predictions err beyond least squares in the population, by the coefficients of a fit
+    /// and by those of one for predictions; empty if the former lacks one.
     fn excesses(&self, dataset: &mut Dataset, fit: &Fit, seed: u64) -> Result<Measures, LabError> {
         let all = |fit: &Fit| -> Option<Vec<f64>> { fit.coefficients.iter().map(|one| one.estimate).collect() };
         let Some(own) = all(fit) else { return Ok(Measures::new()) };

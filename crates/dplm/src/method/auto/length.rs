@@ -1,13 +1,13 @@
 //! How long rows may be where long ones are shortened: as long as makes intervals shortest.
 //!
 //! Shortening takes from what long rows tell, and long rows make second moments noisy. In
-//! coordinates in which rows of at most the usual length have about unit moments, let
-//! `B(R) = E min(|z|, R)^2 / p` and `A(R) = E min(|z|^2, R^4 / |z|^2) / p`, as if directions were
-//! alike. A coefficient of rows shortened to `R` then has the variance `A / B^2` for sampling,
-//! where errors do not depend on the columns, and `P / B` for privacy. In coordinates in which rows
-//! shortened to `R` are white that length is `R / sqrt(B)`, and noise of standard deviation `s` in
-//! the curvature, which grows as its square, lengthens squared intervals by `1 + 3 p s^2`. Both means follow from the shares of rows that are longer than a few
-//! lengths, which are released.
+//! coordinates in which rows of at most the usual length have about unit moments, let `B(R) = E
+//! min(|z|, R)^2 / p` and `A(R) = E min(|z|^2, R^4 / |z|^2) / p`, as if directions were alike. A
+//! coefficient of rows shortened to `R` then has the variance `A / B^2` for sampling, where errors
+//! do not depend on the columns, and `P / B` for privacy. In coordinates in which rows shortened to
+//! `R` are white that length is `R / sqrt(B)`, and noise of standard deviation `s` in the
+//! curvature, which grows as its square, lengthens squared intervals by `1 + 3 p s^2`. Both means
+//! follow from the shares of rows that are longer than a few lengths, which are released.
 
 use super::{Plan, ask::Ask, prediction::Tails, sequence::Sequence, whiten::Round};
 use crate::{
@@ -19,7 +19,8 @@ use crate::{
     },
 };
 
-/// Shares of rows are released for so many lengths, from the usual one on, two to a factor of two.
+/// Shares of rows are released for this many lengths, from the usual one on, two to a factor of
+/// two.
 const COUNTS: u32 = 10;
 const PER_DOUBLING: f64 = 2.0;
 /// They are wanted to this share of the rows, as a length is, and get no more than this.

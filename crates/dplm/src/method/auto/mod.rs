@@ -20,9 +20,9 @@
 //! column's passing says nothing about the error of its coefficient.
 //!
 //! From the second round on, for robust coefficients, whitened rows longer than a public length are
-//! shortened to it, together with their responses. With the target `auto` that happens if the second
-//! round finds rows longer than Gaussian ones: no clip makes such a fit least squares. The length
-//! grows with the budget if released shares of rows promise shorter intervals (`length.rs`).
+//! shortened to it, together with their responses. With the target `auto` that happens if the
+//! second round finds rows longer than Gaussian ones: no clip makes such a fit least squares. The
+//! length grows with the budget if released shares of rows promise shorter intervals (`length.rs`).
 //!
 //! Every step is an integer query with Gaussian noise, so the exact (epsilon, delta) conversion
 //! holds for the whole fit. A row becomes a re-encoded row by a rule about that row and released
@@ -132,7 +132,7 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shortens {
     Never,
-    /// Where rows turn out to be longer than normal ones, which no clip makes least squares then.
+    /// If rows are found to be longer than Gaussian ones: then no clip makes the fit least squares.
     WhereLong,
     Always,
 }

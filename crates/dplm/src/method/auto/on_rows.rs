@@ -159,7 +159,7 @@ impl<R: RandomWords> Ask for OnRows<'_, R> {
     }
 }
 
-/// Counts as shares of so many rows, each released with an equal part of the budget.
+/// Counts as shares of this many rows, each released with an equal part of the budget.
 fn shares(counts: &TailCounts, rows: u64, spend: Spend, rng: &mut impl RandomWords) -> Result<Vec<f64>, Error> {
     let mut share = |(index, part)| -> Result<f64, Error> {
         Ok(release(counts.above(index), part, rng)?.values[0] as f64 / rows as f64)

@@ -38,8 +38,8 @@ struct Estimate {
 }
 
 impl Plan {
-    /// `None` if the intercept is not in the model, if too many rows are clipped to say, if rows are
-    /// shortened, or if there is nothing but noise.
+    /// `None` if the intercept is not in the model, if too many rows are clipped to say, if rows
+    /// are shortened, or if there is nothing but noise.
     pub(super) fn quality(
         &self,
         white: &White,

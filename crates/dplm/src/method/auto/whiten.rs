@@ -102,7 +102,7 @@ pub(super) const TOP_OF_WHITENED: f64 = 3.0;
 /// a row of enormous length. Where rows are shortened it may stretch further.
 const LEAST_FLOOR: f64 = 0.3;
 const LEAST_FLOOR_SHORTENED: f64 = 0.1;
-/// Tables of so many cells or more are large.
+/// Tables of this many cells or more are large.
 const MANY_CELLS: u64 = 1 << 22;
 /// A direction lost in noise is assumed to be no shorter than this many standard deviations of the
 /// noise.
@@ -255,9 +255,9 @@ impl Plan {
         (0..self.features).filter(|&j| is_kept(&design.names()[j])).collect()
     }
 
-    /// The same coordinates but for a rotation, after which each is made of its own cell and later
-    /// ones only: re-encoding then takes half as long, which matters where rows are many. Noise and
-    /// lengths are alike in every direction, so that nothing else changes.
+    /// The same coordinates, rotated so that each is made of its own cell and later ones only:
+    /// re-encoding then takes half as long, which matters in large tables. Noise and lengths are
+    /// alike in every direction, so that nothing else changes.
     fn quickly_made(&self, matrix: Mat<f64>, kept: &[usize]) -> Mat<f64> {
         if self.rows.saturating_mul(kept.len() as u64) < MANY_CELLS {
             return matrix;
@@ -376,9 +376,9 @@ impl Plan {
         floor
     }
 
-    /// How many rows a level needs. A level with fewer rows than may have been cut is understated by
-    /// an unknown amount: it needs half as many again, which is a standard deviation and a half of
-    /// the noisy count. If rows are shortened, none is cut.
+    /// How many rows a level needs. A level with fewer rows than may have been cut is understated
+    /// by an unknown amount: it needs half as many again, which is a standard deviation and a half
+    /// of the noisy count. If rows are shortened, none is cut.
     pub(super) fn level_rows(&self) -> f64 {
         1.5 * self.rows_cut(self.request.rho.share(self.rules().shares().length).to_f64())
     }
