@@ -137,14 +137,14 @@ def test_no_method_exceeds_what_it_states(method):
 
 
 def slopes(pairs: int) -> pd.DataFrame:
-    """Pairs of rows whose lines have one of two slopes next to each other on the grid, the greater one `pairs` times of 61."""
+    """61 pairs of rows: lines of two slopes next to each other on the grid."""
     response = np.zeros(122)
     response[0 : 2 * pairs : 2] = 2 * 2.0**-12
     return pd.DataFrame({"x": 16.0, "y": response})
 
 
 def test_an_exponential_choice_is_as_private_as_computed_in_its_worst_case():
-    """Two candidates, of which one is one layer deeper: odds of e at rho = 1/2, and 1/e once a row is replaced."""
+    """Odds of e for the candidate one layer deeper, and of 1/e once a row is replaced."""
     options = {"formula": "y ~ x + 0", "standardised": True, "rho": 0.5, "method": "theil-sen", "purpose": "prediction"}
     share = 1 / (1 + math.exp(-1))
     for pairs, expected in ((30, 1 - share), (31, share)):

@@ -82,7 +82,7 @@ FAR = [6.0, 0.0, 0.0, 1e6]
 
 
 def test_persons_with_many_rows_lose_no_more_than_one_row():
-    """One person has two rows, as far off as any, in one table, and two as far off the other way."""
+    """A person has two rows as far off as any in one table, and the other way in the other."""
     options = {**FIRST, "person": "id"}
     persons = ["p", "p", *"abcdefgh"]
     one, other = (document(with_columns([6.0, 0.0, 0.0, sign * 1e6], id=persons), options) for sign in (1, -1))

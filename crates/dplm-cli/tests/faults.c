@@ -14,7 +14,7 @@
  *                       error:N               the N-th operation fails
  *                       full:N                from the N-th operation on, nothing can be written
  *                       short:N               the N-th operation writes half of the bytes
- *                       clock:SECONDS         the clock is wrong by so many seconds
+ *                       clock:SECONDS         the clock is wrong by these seconds
  *                       locks                 the file system has no locks
  *                       random                the system gives no key: no 32 random bytes at once
  *                                             (Rust's hash maps ask for 16, and end the program without)
@@ -151,7 +151,9 @@ static ssize_t written(int file, const void *bytes, size_t length, long place) {
 
 ssize_t write(int file, const void *bytes, size_t length) { return written(file, bytes, length, -1); }
 ssize_t pwrite(int file, const void *bytes, size_t length, off_t place) { return written(file, bytes, length, place); }
-ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t place) { return written(file, bytes, length, place); }
+ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t place) {
+    return written(file, bytes, length, place);
+}
 
 static int cut(int file, long length) {
     struct stat found;

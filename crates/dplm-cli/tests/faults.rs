@@ -223,7 +223,7 @@ struct Disk {
 }
 
 /// Which of the changes that were not synced reached the disk.
-enum Luck<'a> {
+enum Survivors<'a> {
     All,
     None,
     AllBut(usize),
@@ -255,10 +255,10 @@ impl Disk {
     }
 
     /// The files that are found when the power is back.
-    fn after_cut(&self, luck: &mut Luck<'_>) -> BTreeMap<String, Vec<u8>> {
-        let names = match luck {
-            Luck::None => &self.names,
-            Luck::Some(chance) => match chance.below(self.names_since.len() + 1) {
+    fn after_cut(&self, survivors: &mut Survivors<'_>) -> BTreeMap<String, Vec<u8>> {
+        let names = match survivors {
+            Survivors::None => &self.names,
+            Survivors::Some(chance) => match chance.below(self.names_since.len() + 1) {
                 0 => &self.names,
                 later => &self.names_since[later - 1],
             },
@@ -268,16 +268,16 @@ impl Disk {
         let mut content = |file: u64| {
             let (mut bytes, changes) = self.files.get(&file).cloned().unwrap_or_default();
             for change in changes {
-                let survives = match luck {
-                    Luck::All => true,
-                    Luck::None => false,
-                    Luck::AllBut(one) => number != *one,
-                    Luck::Only(one) => number == *one,
-                    Luck::Some(chance) => chance.below(2) == 0,
+                let survives = match survivors {
+                    Survivors::All => true,
+                    Survivors::None => false,
+                    Survivors::AllBut(one) => number != *one,
+                    Survivors::Only(one) => number == *one,
+                    Survivors::Some(chance) => chance.below(2) == 0,
                 };
                 number += 1;
-                let change = match luck {
-                    Luck::Some(chance) => change.or_torn(chance),
+                let change = match survivors {
+                    Survivors::Some(chance) => change.or_torn(chance),
                     _ => change,
                 };
                 if survives {
@@ -292,10 +292,13 @@ impl Disk {
     /// Every way in which a power cut may leave this disk, with `random` of those that are many.
     fn after_cuts(&self, random: usize, chance: &mut Chance) -> Vec<BTreeMap<String, Vec<u8>>> {
         let pending: usize = self.files.values().map(|(_, changes)| changes.len()).sum();
-        let single = (0..pending).flat_map(|one| [Luck::AllBut(one), Luck::Only(one)]);
-        let mut found: Vec<_> =
-            [Luck::All, Luck::None].into_iter().chain(single).map(|mut luck| self.after_cut(&mut luck)).collect();
-        found.extend((0..random).map(|_| self.after_cut(&mut Luck::Some(chance))));
+        let single = (0..pending).flat_map(|one| [Survivors::AllBut(one), Survivors::Only(one)]);
+        let mut found: Vec<_> = [Survivors::All, Survivors::None]
+            .into_iter()
+            .chain(single)
+            .map(|mut survivors| self.after_cut(&mut survivors))
+            .collect();
+        found.extend((0..random).map(|_| self.after_cut(&mut Survivors::Some(chance))));
         found
     }
 }

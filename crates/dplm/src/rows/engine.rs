@@ -8,8 +8,8 @@
 //!   [`Unclaimed`], which only the library opens, to claim their sensitivity or to mark them as not
 //!   private. [`Encoded`] shows no store.
 //! - A store claims nothing: how far a unit moves its sums is claimed in `rows/encoded.rs`, for all
-//!   stores alike. Which units rows opened elsewhere have is compared with the fit's before anything
-//!   is asked (`dataset/mod.rs`: `check_kept`).
+//!   stores alike. The units of rows that another crate opened are compared with the fit's before
+//!   anything is asked (`dataset/mod.rs`: `check_kept`).
 //! - Rows that were read are handed to the one [`Accelerator`] that the program has installed, when
 //!   a fit asks for it, and to nobody else: only the library makes a [`Shown`].
 //!

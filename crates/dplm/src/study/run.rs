@@ -305,9 +305,11 @@ impl StudyFit {
     /// # Errors
     /// When the interval cannot be computed.
     pub fn followed(&self, part: &StudyPart) -> Result<Followed, Error> {
-        let Some(place) = self.place_in(part) else { return Ok(None) };
-        let ends = part.fit.intervals(self.interest_level())?[place];
-        Ok(part.fit.coefficients[place].estimate.zip(ends))
+        let Some(interest) = &self.interest else { return Ok(None) };
+        // There are intervals for what is reported, which controls are not.
+        let mut ends = part.fit.reported().zip(part.fit.intervals(self.interest_level())?);
+        let found = ends.find(|(one, _)| one.name == interest.name);
+        Ok(found.and_then(|(one, ends)| one.estimate.zip(ends)))
     }
 }
 
