@@ -252,10 +252,16 @@ fn rows_are_of(second: &Prepared<'_>, first: &Fit) -> bool {
 /// Each sentence once. Which coefficients are identified, what a logit lacks, and whether the
 /// budget is large or small, the pooled fit says itself.
 fn joined(first: Vec<Warning>, second: Vec<Warning>) -> Vec<Warning> {
-    let outdated = |warning: &Warning| match warning {
-        Warning::NotIdentified { .. } | Warning::BudgetForColumns { .. } | Warning::OtherTable { .. } => true,
-        Warning::Separated { .. } | Warning::Vague | Warning::Misfit { .. } => true,
-        _ => false,
+    let outdated = |warning: &Warning| {
+        matches!(
+            warning,
+            Warning::NotIdentified { .. }
+                | Warning::BudgetForColumns { .. }
+                | Warning::OtherTable { .. }
+                | Warning::Separated { .. }
+                | Warning::Vague
+                | Warning::Misfit { .. }
+        )
     };
     let mut all: Vec<Warning> = first.into_iter().filter(|warning| !outdated(warning)).collect();
     for warning in second.into_iter().filter(|warning| !matches!(warning, Warning::BudgetForColumns { .. })) {

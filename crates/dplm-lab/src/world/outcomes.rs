@@ -176,9 +176,9 @@ impl Logits {
             let step = sums.hessian.partial_piv_lu().inverse() * &sums.gradient;
             let moved = |size: f64| (0..kept.len()).map(|j| theta[j] + size * step[(j, 0)]).collect::<Vec<f64>>();
             last = (0..kept.len()).map(|j| step[(j, 0)]).collect();
-            let tries = (0..HALVINGS).map(|k| 0.5f64.powi(k)).map(moved).map(|to| (self.sums(kept, &to), to));
+            let mut tries = (0..HALVINGS).map(|k| 0.5f64.powi(k)).map(moved).map(|to| (self.sums(kept, &to), to));
             let grows = |(there, _): &(Sums, Vec<f64>)| there.log_likelihood >= sums.log_likelihood - CONVERGED;
-            let Some((there, to)) = tries.into_iter().find(grows) else { break };
+            let Some((there, to)) = tries.find(grows) else { break };
             (sums, theta) = (there, to);
             if last.iter().all(|step| step.abs() < CONVERGED) {
                 break;

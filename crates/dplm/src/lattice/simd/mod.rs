@@ -144,13 +144,13 @@ pub(super) trait Simd: Copy {
     #[inline(always)]
     fn look_up(self, table: &[[f32; 2]; TABLE_ENTRIES], places: Self::V) -> (Self::V, Self::V) {
         // A whole number below 2^13 is the last bits of its sum with 2^52.
-        const BITS: f64 = (1u64 << 52) as f64;
+        const BITS: f64 = 4_503_599_627_370_496.0;
         let mut bits = [0.0; LANES];
         self.store(self.add(places, self.splat(BITS)), &mut bits);
         let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
-        for lane in 0..LANES {
-            let place = usize::try_from(bits[lane].to_bits() & (TABLE_ENTRIES as u64 - 1)).unwrap_or(0);
-            [first[lane], second[lane]] = table[place];
+        for ((bits, first), second) in bits.iter().zip(&mut first).zip(&mut second) {
+            let place = usize::try_from(bits.to_bits() & (TABLE_ENTRIES as u64 - 1)).unwrap_or(0);
+            [*first, *second] = table[place];
         }
         (self.widen(&first), self.widen(&second))
     }
