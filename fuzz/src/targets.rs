@@ -94,8 +94,8 @@ pub fn formula(data: &[u8]) {
     }
 }
 
-/// What is asked of a fit, as a saved fit holds it: a formula, a family, groups, persons, weights, a
-/// budget and all other options. What makes sense is written as it was read.
+/// What is asked of a fit, as a saved fit holds it: a formula, a family, groups, persons, weights,
+/// a budget and all other options. What makes sense is written as it was read.
 pub fn request(data: &[u8]) {
     let Ok(request) = serde_json::from_slice::<FitRequest>(data) else { return };
     match request.check() {

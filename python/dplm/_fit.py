@@ -208,8 +208,10 @@ class Fit(Released["_native.Fit"]):
 
     @property
     def prsquared(self) -> float:
-        """The estimate of McFadden's pseudo R^2, under statsmodels' name; only a logistic regression
-        has one, and it is NaN if it was not released."""
+        """The estimate of McFadden's pseudo R^2, under statsmodels' name.
+
+        Only a logistic regression has one, and it is NaN if it was not released.
+        """
         self._must_be_binomial()
         return self.rsquared
 

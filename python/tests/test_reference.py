@@ -252,8 +252,9 @@ def test_estimates_are_those_of_statsmodels(formula, people):
 
 
 def moved_by_rounding_of_a_logit(x: np.ndarray, fit: Any) -> np.ndarray:
-    """As for least squares: a linear function is off by at most `shift`, and a cell in the gradient by its own rounding.
+    """As for least squares, with two kinds of rounding.
 
+    A linear function is off by at most `shift`, and a cell in the gradient by its own rounding.
     Probabilities are rounded to 2^-20, which is less than a thousandth of either.
     """
     mu, half_ranges = fit.predict(), np.ptp(x, axis=0) / 2
@@ -266,7 +267,10 @@ def moved_by_rounding_of_a_logit(x: np.ndarray, fit: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("formula", LOGITS)
 def test_logits_are_those_of_statsmodels(formula, people):
-    """To the precision of the lattice, and five standard errors of the noise; the standard errors for the population are the sandwich's."""
+    """To the precision of the lattice, and five standard errors of the noise.
+
+    The standard errors for the population are the sandwich's.
+    """
     _, columns = CASES[formula]
     rng, table = np.random.default_rng(5), clamped(people)
     chance = 1 / (1 + np.exp(1 - 0.08 * np.nan_to_num(table.educ) - 0.02 * table.exper + 0.4 * table.female))

@@ -433,8 +433,8 @@ pub enum Unforeseen {
     /// How the instruments move their regressor is not known.
     #[error("{}", method::without_strength(*longer))]
     Instrument {
-        /// By how many percent their set is longer than in the clear, if they are strong and that can
-        /// be said.
+        /// By how many percent their set is longer than in the clear, if they are strong and that
+        /// can be said.
         longer: Option<u32>,
     },
     /// Nothing is known of how these columns spread.

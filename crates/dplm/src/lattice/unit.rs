@@ -1,7 +1,7 @@
 //! Persons with several rows: what each contributes, in exact integers.
 //!
-//! Thirty-two persons lie side by side, one in each lane of the blocks of a [`UnitGroup`], so that what
-//! is summed over a person's rows is summed down the blocks, for all of them at once.
+//! Thirty-two persons lie side by side, one in each lane of the blocks of a [`UnitGroup`], so that
+//! what is summed over a person's rows is summed down the blocks, for all of them at once.
 //!
 //! A person's contribution to the negative gradient sum is `v = sum_i X_i r_i` over their rows,
 //! shortened to norm `gamma` where it is longer: the vector is clipped, not its rows, so that a

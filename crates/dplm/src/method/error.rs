@@ -243,8 +243,8 @@ pub enum ConfigError {
     /// How strongly instruments move the regressor is not public.
     #[error("{}", without_strength(*longer))]
     NoForecastOfInstruments {
-        /// By how many percent their set is longer than in the clear, if they are strong and that can
-        /// be said.
+        /// By how many percent their set is longer than in the clear, if they are strong and that
+        /// can be said.
         longer: Option<u32>,
     },
     /// The method does not fit instruments.
