@@ -459,7 +459,6 @@ fn what_a_logit_is_not_offered_with_is_refused() {
     assert!(refusal(binomial("y{a,b,c} ~ x[0..1]")).contains("must be a number"));
     assert!(refusal(binomial("y[0..1] ~ x[0..1] + offset(h[0..1])")).contains("offset"));
     assert!(refusal(binomial("y[0..1] ~ x[0..1] | who").person("who")).contains("a constant for each person"));
-    assert!(refusal(binomial("y[0..1] ~ x[0..1] | z[0..1] ~ h[0..1]")).contains("an instrument"));
     assert!(refusal(binomial("y[0..1] ~ x[0..1]").method("dpgd".to_owned())).contains("dpgd"));
     assert!(Formula::parse("y{no,yes} ~ x[0..1]").is_err());
     let said = Formula::parse_for("y[0..1] ~ x[0..1]", Family::Binomial).unwrap();

@@ -148,6 +148,7 @@ impl Formula {
         match (family, binary) {
             (Family::Gaussian, None) | (Family::Binomial, Some(_)) => Ok(self),
             (Family::Gaussian, Some(column)) => Err(FormulaError::CategoricalResponse { column }),
+            (Family::Binomial, None) if self.model.within().is_some() => Err(FormulaError::WithinOfBinary),
             (Family::Binomial, None) => {
                 self.model.make_response_binary()?;
                 self.checked()
