@@ -101,7 +101,9 @@ pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, G
 pub use hypothesis::{Equation, EventEffects, Hypothesis, HypothesisError, PeriodEffect, TTest, WaldTest};
 pub use lattice::Design;
 pub use lm::{Lm, lm};
-pub use predict::{Covariance, Coverage, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError};
+pub use predict::{
+    Covariance, Coverage, DesignRow, Effect, Ends, Over, OverPoint, OverValue, Prediction, PredictionError,
+};
 pub use privacy::{Person, noise::NoiseSource};
 pub use progress::{Interrupted, Progress};
 pub use refine::Refinement;

@@ -55,7 +55,7 @@ impl Ordinary {
     }
 
     /// The points of a series along p.
-    fn along<'a>(done: &'a [Finished], ratio: u64, rho: f64, focus: bool) -> impl Iterator<Item = &'a Finished> {
+    fn along(done: &[Finished], ratio: u64, rho: f64, focus: bool) -> impl Iterator<Item = &Finished> {
         let focus = f64::from(u8::from(focus));
         done.iter().filter(move |one| {
             one.at("ratio") as u64 == ratio && one.at("rho").total_cmp(&rho).is_eq() && one.at("focus") == focus

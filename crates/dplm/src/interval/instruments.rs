@@ -176,8 +176,8 @@ impl Overidentified {
         };
         let mut pieces = Vec::new();
         let mut start = held[0].then_some(f64::NEG_INFINITY);
-        for place in 1..angles.len() {
-            match (held[place], start) {
+        for (place, &is_held) in held.iter().enumerate().skip(1) {
+            match (is_held, start) {
                 (true, None) => start = Some(end(place)),
                 (false, Some(from)) => {
                     pieces.push((from, end(place)));

@@ -155,6 +155,9 @@ pub(crate) fn predictor(coefficients: &[Coefficient], inference: Option<&Inferen
     known.map(|(one, contrast)| one.estimate.unwrap_or_else(|| contrast.of(&parameters))).collect()
 }
 
+/// What multiplies the coefficients in a row of a table, and what is added to their sum.
+pub type DesignRow = (Vec<f64>, f64);
+
 impl Fit {
     /// The intervals of the reported coefficients at another level, in order; `None` for one that
     /// is not identified.
@@ -262,17 +265,12 @@ impl Fit {
         Ok(found)
     }
 
-    /// What multiplies the coefficients in each row of a table, and what is added to their sum;
-    /// `None` for a row with a missing cell. Programs that compute effects ask for it: a mean at
-    /// other coefficients follows from it.
+    /// The design row of each row of a table; `None` for a row with a missing cell. Programs that
+    /// compute effects ask for it: a mean at other coefficients follows from it.
     ///
     /// # Errors
     /// As [`predict`](Self::predict).
-    pub fn design_rows(
-        &self,
-        source: &Source,
-        options: &ReadOptions<'_>,
-    ) -> Result<Vec<Option<(Vec<f64>, f64)>>, Error> {
+    pub fn design_rows(&self, source: &Source, options: &ReadOptions<'_>) -> Result<Vec<Option<DesignRow>>, Error> {
         self.check_predicts()?;
         let mut found = Vec::new();
         self.for_each_block(source, options, &mut |rows| {

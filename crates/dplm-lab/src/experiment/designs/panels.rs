@@ -67,8 +67,8 @@ pub(super) fn event_study(persons: u64, seed: u64) -> Result<Trial, dplm::Error>
         let treated = person % 2;
         let constant = normal() + treated as f64;
         let mut errors = Errors { last: normal(), normal: &mut normal };
-        for period in 0..4 {
-            let effect = if treated == 1 { EFFECTS[period] } else { 0.0 };
+        for (period, effect) in EFFECTS.into_iter().enumerate() {
+            let effect = if treated == 1 { effect } else { 0.0 };
             let y = constant + 0.2 * period as f64 + effect + errors.next();
             writeln!(text, "{y},{},{treated},p{person}", period + 1).expect("a text can be written");
         }

@@ -141,7 +141,7 @@ pub(super) fn length(moments: &Mat<f64>, direction: &[f64]) -> Option<f64> {
 /// What was found of the coefficient.
 pub(super) enum Found {
     ByOne(Instrumented),
-    BySeveral(Overidentified),
+    BySeveral(Box<Overidentified>),
 }
 
 impl Found {
@@ -163,7 +163,7 @@ impl From<Found> for Inference {
     fn from(found: Found) -> Inference {
         match found {
             Found::ByOne(found) => found.into(),
-            Found::BySeveral(found) => found.into(),
+            Found::BySeveral(found) => (*found).into(),
         }
     }
 }
@@ -248,7 +248,7 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         let parameters = (place, design.features());
         let found = match new.instruments.ncols() {
             1 => Some(Found::ByOne(self.by_one(&new, &moments, rights, parameters)?)),
-            _ => self.by_several(&new, &moments, rights, parameters)?.map(Found::BySeveral),
+            _ => self.by_several(&new, &moments, rights, parameters)?.map(|found| Found::BySeveral(Box::new(found))),
         };
         Ok((found, summary))
     }

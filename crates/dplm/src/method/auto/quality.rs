@@ -156,20 +156,23 @@ mod tests {
         Request::new(Rho::checked_from_f64(rho).unwrap())
     }
 
-    /// Of 60 intervals of 95 % more than 13 fail with probability below 1e-6.
+    /// Of 60 intervals of 95 % more than 13 fail with probability below 1e-6. Noise now and then
+    /// makes rows look long, which then are shortened, and such a fit says neither.
     #[test]
     fn the_spread_of_errors_and_the_share_explained_are_covered() {
         let fits: Vec<Fit> = (0..60)
             .into_par_iter()
             .map(|seed| fit(seed, 6000, [usize::MAX, 10][seed as usize % 2], MODEL, request(0.2)))
+            .filter(|fit| fit.target != Target::Robust)
             .collect();
+        assert!(fits.len() >= 50, "{} are least squares", fits.len());
         let misses = |of: &dyn Fn(&Fit) -> Option<Bounded>, truth: f64| {
             let found = fits.iter().map(|fit| of(fit).expect("released"));
             found.filter(|one| one.low > truth || one.high < truth).count()
         };
         let (spread, share) = (misses(&|fit| fit.residual_sd, 2.0), misses(&|fit| fit.r_squared, 2.5 / 6.5));
         assert!(spread <= 13 && share <= 13, "{spread} {share}");
-        let mean: f64 = fits.iter().map(|fit| fit.residual_sd.unwrap().estimate).sum::<f64>() / 60.0;
+        let mean: f64 = fits.iter().map(|fit| fit.residual_sd.unwrap().estimate).sum::<f64>() / fits.len() as f64;
         assert!((mean / 2.0 - 1.0).abs() < 0.01, "{mean}");
         // Short enough to be of use: within a tenth of the number itself, except where noise makes
         // the curvature unsure. Of 900 such fits 6 were beyond a tenth, 3 beyond a quarter and none
@@ -177,7 +180,8 @@ mod tests {
         let ratio = |fit: &Fit| fit.residual_sd.unwrap().high / fit.residual_sd.unwrap().estimate;
         let mut ratios: Vec<f64> = fits.iter().map(ratio).collect();
         ratios.sort_by(f64::total_cmp);
-        assert!(ratios[56] < 1.1 && ratios[58] < 1.25 && ratios[59] < 1.5, "{ratios:?}");
+        let [.., fourth, _, second, first] = ratios[..] else { unreachable!("there are 50") };
+        assert!(fourth < 1.1 && second < 1.25 && first < 1.5, "{ratios:?}");
     }
 
     #[test]
