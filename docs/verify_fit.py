@@ -168,7 +168,8 @@ def problems(document):
             yield from guarantee_problems(part, part.get("promise") or document["promise"])
         elif key == "fit" and isinstance(part, dict) and part["method"]["name"] in ("dpgd", "auto"):
             yield from descent_problems(part)
-            yield from spread_problems(document)
+            if "guarantee" in document:
+                yield from spread_problems(document)
         yield from problems(part)
 
 

@@ -47,9 +47,12 @@ def test_ctrl_c_stops_a_fit():
 
 
 PAID = """
-    import sys, dplm data = dplm.simulate(rows=400_000, features=6, seed=1) print("ready",
-    flush=True) sys.stdin.readline() dplm.lm("y ~ . + 0", data, rho=0.5, method="dpgd", steps=200,
-    clip=0.1, ledger=sys.argv[1], dataset="rows")
+    import sys, dplm
+    data = dplm.simulate(rows=400_000, features=6, seed=1)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    account = {"ledger": sys.argv[1], "dataset": "rows"}
+    dplm.lm("y ~ . + 0", data, rho=0.5, method="dpgd", steps=200, clip=0.1, **account)
 """
 
 
