@@ -1,5 +1,5 @@
-//! Bytes that somebody else chose: the fuzz targets on a stable compiler, from the committed corpus
-//! and its mutations.
+//! Bytes that an attacker may choose: the fuzz targets on a stable compiler, from the committed
+//! corpus and its mutations.
 //!
 //! A few hundred runs a target here;
 //! `DPLM_FUZZ_RUNS=1000000 cargo test -p dplm-cli --test all hostile` for more. With a nightly

@@ -1,8 +1,6 @@
 //! `dplm table`: saved results side by side, for a paper.
 
-use std::fs;
-
-use dplm::report::{FitFileError, Table, TableError, TableForm, TableOptions};
+use dplm::report::{self, FitFileError, Table, TableError, TableForm, TableOptions};
 
 use crate::{
     args::TableArgs,
@@ -36,7 +34,7 @@ fn format(form: TableForm) -> Format {
 }
 
 fn read(path: &InputFile) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| wrong(path, &FitFileError::Unread { kind: error.kind() }))
+    report::read(path).map_err(|error| wrong(path, &error))
 }
 
 fn refusal(error: TableError, results: &[InputFile]) -> Failure {

@@ -1,6 +1,6 @@
 //! What is assumed of columns before they are read: how far they spread within their public bounds.
 //!
-//! A budget buys so much precision in standard deviations of a column. What that is in the column's
+//! A budget buys precision in standard deviations of a column. What that is in the column's
 //! own units cannot be known without looking, so it is assumed, and stated: a number fills its
 //! bounds as a bell does, three standard deviations to either side of the middle; levels are
 //! equally common; columns are not correlated; the errors have the spread of the response. Each can

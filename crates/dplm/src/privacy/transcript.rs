@@ -1,7 +1,8 @@
 //! For tests: what a fit released, and what the same questions would have said of another table.
 //!
 //! A guarantee of many releases, each chosen after the ones before, holds along every path: at each
-//! release, given all that came before, the answers for two neighbouring tables differ by so much.
+//! release, given all that came before, the answers for two neighbouring tables differ by at most
+//! the stated sensitivity.
 //! A test records a fit, plays its released numbers back to a fit of a neighbour, so that this one
 //! asks the same questions, and adds up how far apart their answers were.
 

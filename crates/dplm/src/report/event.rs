@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::text::degrees;
 use crate::{
     EventEffects, Fit, PeriodEffect,
     number::{p_value, short, significant},
@@ -30,13 +31,20 @@ pub(super) fn trend(event: &EventEffects) -> String {
             "Not all coefficients before the reference ({reference}) are identified, so that nothing tests for a trend before it."
         ),
         (Some(joint), _) => format!(
-            "That all coefficients before the reference ({reference}) are 0: chi-square {} on {} degrees of freedom, p-value {}. A large \
-             p-value does not show that there was no trend.",
+            "That all coefficients{} before the reference ({reference}) are 0: chi-square {} on {}, p-value {}. A large p-value does not \
+             show that there was no trend.",
+            of_cohort(event),
             short(joint.statistic),
-            joint.equations,
+            degrees(joint.equations),
             p_value(joint.p_value),
         ),
     }
+}
+
+/// Which cohort's coefficients these are, if those of several stand side by side.
+fn of_cohort(event: &EventEffects) -> String {
+    let cohort = event.study.of.as_ref().filter(|of| of.contains("::"));
+    cohort.map_or(String::new(), |of| format!(" of {of}"))
 }
 
 /// The same of averages over cohorts, and how to weigh these otherwise.
@@ -44,9 +52,9 @@ fn trend_of_cohorts(event: &EventEffects) -> String {
     let study = &event.study;
     let before = event.before.map_or(String::new(), |joint| {
         format!(
-            " That all averages before are 0: chi-square {} on {} degrees of freedom, p-value {}.",
+            " That all averages before are 0: chi-square {} on {}, p-value {}.",
             short(joint.statistic),
-            joint.equations,
+            degrees(joint.equations),
             p_value(joint.p_value)
         )
     });

@@ -292,7 +292,11 @@ impl GroupedFit {
     }
 }
 
-fn read(path: impl AsRef<Path>) -> Result<String, FitFileError> {
+/// The text of a file that should hold a result.
+///
+/// # Errors
+/// When it cannot be read, or is not text.
+pub fn read(path: impl AsRef<Path>) -> Result<String, FitFileError> {
     fs::read_to_string(path).map_err(|error| match error.kind() {
         ErrorKind::InvalidData => FitFileError::NotAFit,
         kind => FitFileError::Unread { kind },

@@ -15,7 +15,7 @@ mod plan;
 mod study;
 mod table;
 
-pub use file::{FitFileError, SavedGuarantee};
+pub use file::{FitFileError, SavedGuarantee, read};
 pub use groups::grouped_summary;
 pub use html::{Cover, grouped_to_html, study_html, summary_html, to_html};
 pub use json::{facts_json, grouped_to_json, to_json};

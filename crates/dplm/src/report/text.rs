@@ -263,25 +263,29 @@ fn instrument(fit: &Fit) -> String {
     fit.first_stage.as_ref().map_or(String::new(), |stage| wrapped(&instrumented(stage, fit.level), WIDTH, ""))
 }
 
+/// A number of degrees of freedom in words.
+pub(super) fn degrees(df: usize) -> String {
+    if df == 1 { "1 degree of freedom".to_owned() } else { format!("{df} degrees of freedom") }
+}
+
 /// What the instruments do to the regressor, and what that means for the interval.
 pub(super) fn instrumented(stage: &FirstStage, level: f64) -> String {
     let FirstStage { regressor, instruments, statistic, df, p_value: p, .. } = stage;
-    let degrees = |df: usize| if df == 1 { "1 degree".to_owned() } else { format!("{df} degrees") };
     let (does, whose) = match &instruments[..] {
         [_] => ("does", "the instrument is, and is unbounded where it is too weak"),
         _ => ("do", "the instruments are, and is unbounded where they are too weak"),
     };
     let agreement = stage.disagreement.map_or(String::new(), |found| {
         format!(
-            " That the instruments agree: chi-square {} on {} of freedom, p-value {}.",
+            " That the instruments agree: chi-square {} on {}, p-value {}.",
             significant(found.statistic),
             degrees(found.df),
             p_value(found.p_value)
         )
     });
     format!(
-        "First stage, that {} {does} not move '{regressor}': chi-square {} on {} of freedom, p-value {}.{agreement} The interval is the \
-         Anderson-Rubin set, which covers however weak {whose}.{}",
+        "First stage, that {} {does} not move '{regressor}': chi-square {} on {}, p-value {}.{agreement} The interval is the Anderson-Rubin \
+         set, which covers however weak {whose}; the p-value of '{regressor}' is of the same test, and not of its standard error.{}",
         listed(instruments),
         significant(*statistic),
         degrees(*df),

@@ -91,8 +91,8 @@ struct Guess {
     curvature: Llt<f64>,
     /// How far from it iterates will be, in lattice units.
     radius: f64,
-    /// What share of its distance from the optimum a polish leaves: the curvature is that of a
-    /// sample, and off by so much.
+    /// What share of its distance from the optimum a polish leaves, as the curvature is that of a
+    /// sample and so not exact.
     left: f64,
     /// Grows when levels turn out not to pay.
     patience: f64,

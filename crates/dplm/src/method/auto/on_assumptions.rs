@@ -396,7 +396,7 @@ impl Look for Looking<'_> {
 
 /// The variance of the eigenvalues, about one, that the noise of the rounds leaves in the
 /// whitening: of a symmetric matrix whose entries off the diagonal have variance `s^2` it is
-/// `k s^2` (Wigner). The noise of the descent counts so much more.
+/// `k s^2` (Wigner). The noise of the descent counts more by that share.
 fn unevenness(found: &Found, features: usize) -> f64 {
     let sd = found.law.entry_sd();
     let p = sd.nrows();

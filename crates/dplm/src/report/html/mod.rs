@@ -208,7 +208,9 @@ fn heads(first: &str, purpose: Purpose, is_student: bool) -> String {
 /// The name of a coefficient, which may be broken before a product's next factor and before a
 /// level, but not inside a word.
 fn breakable(name: &str) -> String {
-    escaped(name).replace(':', "<wbr>:").replace('[', "<wbr>[")
+    let products = escaped(name).replace(':', "<wbr>:");
+    // Two colons join a period or a cohort to its level, as one word.
+    products.replace("<wbr>:<wbr>:", "::").replace('[', "<wbr>[")
 }
 
 /// A table that a narrow screen, or a keyboard, can scroll by itself.
