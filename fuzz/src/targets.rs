@@ -21,12 +21,13 @@ use dplm::{
     lattice::{ClippedOuter, Ladder, Lattice, Outer},
     options::Choice,
     privacy::{Neighbours, Rho},
-    report::{SavedGuarantee, Table, TableForm, TableOptions, to_json},
+    report::{SavedGuarantee, to_json},
     rows::{Encoded, ExpectedSteps, Rows},
     table::{Block, Cells, ReadOptions, Source},
 };
 use dplm_cluster::{Answering, BlockId, Executor, Packer, RemoteError, answer, open, pack, sealed};
 use dplm_ledger::Ledger;
+use dplm_report::{Table, TableForm, TableOptions};
 
 /// A cell that no message may hold; the tables of the corpus are full of it.
 pub const MARKER: &str = "987654";

@@ -7,9 +7,9 @@ use dplm::{
     formula::Formula,
     moments::{Moments, MomentsError},
     progress::background::ThreadsError,
-    report::Cover,
     request::{AccountOptions, Instead, Opt, OptionError, PlanQuestion, Value},
 };
+use dplm_report::Cover;
 
 use crate::{
     args::{CoverArgs, Options},

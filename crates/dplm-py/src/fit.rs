@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use dplm::{
     Covariance, Coverage, Ends, Equation, Fit, Fitted, Hypothesis, OverValue, Prediction, Progress, TTest, Warning,
     privacy::{Promise, Provenance},
-    report::{Cover, FitFileError, facts_json, summary, summary_html, to_html, to_json},
+    report::{FitFileError, facts_json, summary, to_json},
     table::ReadOptions,
 };
 use dplm_ledger::{Payer, RowsFrom, Tally, paid_fit};
+use dplm_report::{Cover, summary_html, to_html};
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 

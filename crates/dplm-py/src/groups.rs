@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use dplm::{
     Fit, FittedGroup, GroupOutcome, GroupedFit, Warning,
     privacy::Provenance,
-    report::{Cover, grouped_summary, grouped_to_html, grouped_to_json},
+    report::{grouped_summary, grouped_to_json},
 };
+use dplm_report::{Cover, grouped_to_html};
 use dplm_simulate::pretend;
 use pyo3::prelude::*;
 

@@ -4,9 +4,10 @@
 use dplm::{
     Progress, Refinement, Warning,
     privacy::Rho,
-    report::{Cover, study_html, study_json, study_summary},
+    report::study_json,
     study::{Study, StudyFit},
 };
+use dplm_report::{Cover, study_html, study_summary};
 use pyo3::prelude::*;
 
 use crate::{

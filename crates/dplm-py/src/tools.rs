@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fs::File, io, path::PathBuf};
 
 use arrow_array::RecordBatch;
-use dplm::report::{Table, TableOptions, plan_page as plan_page_of};
+use dplm_report::{Table, TableOptions, plan_page as plan_page_of};
 use dplm_simulate::{Format, Setting, fresh_seed, record_batch, write_table};
 use pyo3::{prelude::*, types::PyCapsule};
 

@@ -491,7 +491,8 @@ impl Fit {
     }
 
     /// The coefficient of this name, which must be one of the model.
-    pub(crate) fn coefficient(&self, name: &str) -> &Coefficient {
+    #[doc(hidden)]
+    pub fn coefficient(&self, name: &str) -> &Coefficient {
         self.coefficients.iter().find(|one| one.name == name).expect("a name of the model")
     }
 
@@ -541,6 +542,6 @@ fn header(many: bool) -> impl Iterator<Item = String> {
 }
 
 /// Quotes a name that holds a comma, a quote or a line break.
-pub(crate) fn csv_field(name: &str) -> String {
+pub fn csv_field(name: &str) -> String {
     if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
 }

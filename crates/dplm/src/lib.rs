@@ -17,7 +17,7 @@
 //! | write a model | [`formula::Formula`]: bounds `[low..high]`, levels `{a,b}` |
 //! | choose a method and its options | [`Lm`]; [`method`]: [`auto`](method::auto), [`dpgd`](method::dpgd) (the paper's); more in the crate `dplm-methods` |
 //! | know beforehand how accurate a fit will be | [`plan`]; no data are read |
-//! | read a result | [`Fit`], [`Coefficient`], [`report`]; for new rows [`Fit::predict`]; tests of hypotheses [`Fit::t_test`], [`Fit::wald_test`] |
+//! | read a result | [`Fit`], [`Coefficient`], [`report`]; pages and tables in the crate `dplm-report`; for new rows [`Fit::predict`]; tests of hypotheses [`Fit::t_test`], [`Fit::wald_test`] |
 //! | read CSV, Parquet and Arrow files, or Arrow memory | [`table::Source`] |
 //! | fit one table several times, or keep a privacy ledger | [`Dataset::read`] encodes it, [`Dataset::prepare`] plans and checks, and [`Prepared::run`] takes the [`Receipt`] that shows that the [`Charge`] was recorded; the crate `dplm-ledger` makes one |
 //! | look at the data without noise, as their custodian | [`Dataset::not_private`], where everything is [`NotPrivate`](privacy::NotPrivate); the crate `dplm-theory` |
@@ -25,7 +25,8 @@
 //!
 //! # How it works
 //! Modules are declared in the order data flows through them, and none uses a later one; a test
-//! checks that.
+//! checks that. What is asked and read, and holds no privacy, is the crate `dplm-input` below this
+//! one, whose modules are offered here; pages, pictures and tables are `dplm-report` above it.
 //!
 //! ```text
 //! rows --encode--> lattice --sum--> Sensitive --release(Spend, rng)--> Released --> iterates --> intervals --> report
@@ -51,16 +52,8 @@
 //! Unix systems and Windows. It is tested on Linux; the module `system` has what differs.
 
 mod error;
-pub mod number;
-mod system;
 mod matrix;
-pub mod options;
-pub mod progress;
 mod contrast;
-mod date;
-mod schema;
-pub mod formula;
-pub mod table;
 #[doc(hidden)]
 pub mod lattice;
 pub mod privacy;
@@ -92,6 +85,11 @@ pub use checked::{CheckedFit, Data, DryRun, Foreseen, ForeseenGroup, PreparedFit
 pub use contrast::Contrast;
 pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Reading, Receipt};
 pub use descend::Trajectory;
+#[doc(hidden)]
+pub use dplm_input::{choice, option_table};
+use dplm_input::{date, schema, system};
+#[doc(inline)]
+pub use dplm_input::{formula, number, options, progress, table};
 pub use error::{Error, ErrorKind, OtherError};
 pub use fit::{
     Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Piece,

@@ -7,8 +7,18 @@ use std::{
 };
 
 /// The crates that make fits; the lab and the benchmarks may look at rows they simulated.
-const CRATES: [&str; 8] =
-    ["dplm", "dplm-gpu", "dplm-cluster", "dplm-methods", "dplm-cli", "dplm-ledger", "dplm-py", "../r/src/rust"];
+const CRATES: [&str; 10] = [
+    "dplm-input",
+    "dplm",
+    "dplm-report",
+    "dplm-gpu",
+    "dplm-cluster",
+    "dplm-methods",
+    "dplm-cli",
+    "dplm-ledger",
+    "dplm-py",
+    "../r/src/rust",
+];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {

@@ -6,9 +6,10 @@ use std::fmt::Write;
 use dplm::{
     EventEffects, Fit, Lm, Person, Warning,
     formula::Formula,
-    report::{Cover, summary, to_html, to_json},
+    report::{summary, to_json},
     table::{ReadOptions, Source},
 };
+use dplm_report::{Cover, to_html};
 use dplm_theory::clear::least_squares_of_persons;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};

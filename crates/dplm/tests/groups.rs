@@ -4,10 +4,11 @@ use dplm::{
     Fit, GroupOutcome, GroupedFit, Lm, Warning,
     method::{Purpose, Target},
     privacy::{Neighbours, Unit},
-    report::{Cover, grouped_to_html, grouped_to_json, to_html, to_json},
+    report::{grouped_to_json, to_json},
     request::Sizes,
     table::Source,
 };
+use dplm_report::{Cover, grouped_to_html, to_html};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;

@@ -6,9 +6,10 @@ use dplm::{
     interval::IntervalError,
     method::{IntervalMethod, Method, Purpose, Request, auto, dpgd},
     privacy::Rho,
-    report::{Cover, summary, to_html, to_json},
+    report::{summary, to_json},
     table::{ReadOptions, Source},
 };
+use dplm_report::{Cover, to_html};
 
 const FORMULA: &str = "y[0..100] ~ x[0..10] + z[0..1] + g{a,b,c}";
 

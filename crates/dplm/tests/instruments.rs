@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use dplm::{
     FirstStage, Fit, Lm, Precision, Progress, RunOptions, Unforeseen,
-    report::{Cover, summary, to_html, to_json},
+    report::{summary, to_json},
     table::{ReadOptions, Source},
 };
+use dplm_report::{Cover, to_html};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;

@@ -423,7 +423,7 @@ fn probabilities_and_odds_are_what_people_read() {
     let text = fit.to_string();
     assert!(text.starts_with("Private logistic regression") && text.contains("Odds ratio"), "{text}");
     assert!(text.contains("Pseudo R-squared (McFadden): 0."), "{text}");
-    assert!(dplm::report::to_html(&fit, &Default::default()).contains("McFadden"));
+    assert!(dplm_report::to_html(&fit, &Default::default()).contains("McFadden"));
     let saved = Fit::from_json(&dplm::report::to_json(&fit)).unwrap();
     assert_eq!(saved, fit);
     assert!(dplm::report::to_json(&fit).contains("\"family\": \"binomial\""));

@@ -9,10 +9,11 @@ use dplm::{
     lattice::{Clip, ClippedOuter, Design, Kernel, Ladder, Lattice, Outer, Whitening},
     method::{Purpose, Request, Target, auto},
     privacy::{Rho, Unit, noise::FixedSeed},
-    report::{Cover, to_html, to_json},
+    report::to_json,
     rows::{Builder, ExpectedSteps, Persons, Rows, Together, engine::Place},
     table::{Block, Cells, Field, Schema, Source, Type},
 };
+use dplm_report::{Cover, to_html};
 use faer::Mat;
 use num_bigint::BigInt;
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};

@@ -7,9 +7,9 @@ use dplm::{
     formula::Formula,
     method::{IntervalMethod, Method, Purpose, Request, auto, dpgd},
     privacy::Rho,
-    report::over_svg,
     table::{DataError, ReadOptions, Source},
 };
+use dplm_report::over_svg;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};

@@ -6,9 +6,10 @@ use dplm::{
     formula::Formula,
     method::{Purpose, Request, Target, auto},
     privacy::Rho,
-    report::{Cover, summary, to_html, to_json},
+    report::{summary, to_json},
     table::{ReadOptions, Source},
 };
+use dplm_report::{Cover, to_html};
 use serde_json::Value;
 
 /// `z` is `x`, and no row has the level `c`.

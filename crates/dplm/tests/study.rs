@@ -3,10 +3,11 @@
 use dplm::{
     Error, Progress, Receipt, RunOptions,
     privacy::Rho,
-    report::{Cover, study_html, study_json, study_summary},
+    report::study_json,
     study::{Study, StudyFit},
     table::Source,
 };
+use dplm_report::{Cover, study_html, study_summary};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;

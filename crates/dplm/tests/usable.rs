@@ -10,11 +10,12 @@ use dplm::{
     method::{self, Asked, Asks, Request, Tuning, auto, forecast},
     plan::Question,
     privacy::{PrivacyError, Promise, Rho},
-    report::{Cover, grouped_to_json, to_html, to_json},
+    report::{grouped_to_json, to_json},
     study::Study,
     table::{ReadOptions, Source},
 };
 use dplm_cluster::{BlockId, pack};
+use dplm_report::{Cover, to_html};
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
 use rayon::prelude::*;

@@ -1,12 +1,8 @@
 //! Weighted rows: weighted least squares, with intervals for the population behind a sample with
 //! unequal probabilities.
 
-use dplm::{
-    Coefficient, Fit, Lm, Warning,
-    method::Target,
-    report::{Cover, to_html, to_json},
-    table::Source,
-};
+use dplm::{Coefficient, Fit, Lm, Warning, method::Target, report::to_json, table::Source};
+use dplm_report::{Cover, to_html};
 use rand_chacha::{
     ChaCha20Rng,
     rand_core::{Rng, SeedableRng},

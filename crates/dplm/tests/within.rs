@@ -6,11 +6,12 @@ use std::fmt::Write;
 use dplm::{
     Cause, Error, Fit, GroupOutcome, Lm, Person, Progress, Receipt, RunOptions,
     formula::Formula,
-    report::{Cover, to_html, to_json},
+    report::to_json,
     rows::{Encoded, Rows, engine::Place},
     study::Study,
     table::{ReadOptions, Source},
 };
+use dplm_report::{Cover, to_html};
 use dplm_theory::clear::{OlsFit, least_squares_of_persons};
 use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};

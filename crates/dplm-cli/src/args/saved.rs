@@ -1,7 +1,8 @@
 //! The commands that ask a fit in a file.
 
 use clap::{Args as Group, ValueEnum};
-use dplm::{report::TableForm, table::Dialect};
+use dplm::table::Dialect;
+use dplm_report::TableForm;
 
 use super::{SavedFits, number, words};
 use crate::{

@@ -3,10 +3,11 @@
 use dplm::{
     CheckedFit, Fit, Fitted, Foreseen, ForeseenGroup, GroupedFit, Progress, Warning,
     privacy::Rho,
-    report::{Cover, grouped_summary, grouped_to_html, grouped_to_json, summary, to_html, to_json},
+    report::{grouped_summary, grouped_to_json, summary, to_json},
     table::Source,
 };
 use dplm_ledger::{Payer, RowsFrom, paid_fit};
+use dplm_report::{Cover, grouped_to_html, to_html};
 use dplm_simulate::pretend;
 
 use crate::{

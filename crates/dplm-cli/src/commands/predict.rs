@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use dplm::{
     Coverage, Ends, Error, Fit, Fitted, GroupError, GroupedFit, Over, Prediction, PredictionError, Progress,
-    report::over_svg,
     table::{ReadOptions, Source},
 };
+use dplm_report::over_svg;
 use dplm_simulate::pretend;
 
 use crate::{

@@ -3,11 +3,12 @@
 use dplm::{
     Error, Progress, Warning,
     options::Interface,
-    report::{study_html, study_json, study_summary},
+    report::study_json,
     study::{Study, StudyFit},
     table::Source,
 };
 use dplm_ledger::PaidError;
+use dplm_report::{study_html, study_summary};
 
 use crate::{
     account::{self, Watching},

@@ -1,6 +1,7 @@
 //! `dplm table`: saved results side by side, for a paper.
 
-use dplm::report::{self, FitFileError, Table, TableError, TableForm, TableOptions};
+use dplm::report::{self, FitFileError};
+use dplm_report::{Table, TableError, TableForm, TableOptions};
 
 use crate::{
     args::TableArgs,

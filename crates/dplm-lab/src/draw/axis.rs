@@ -1,6 +1,6 @@
 //! Axes: labels, and scales over given values.
 
-pub(super) use dplm::report::svg::Scale;
+pub(super) use dplm_report::svg::Scale;
 
 /// An axis: its label, its scale and, if fixed, its ends.
 #[derive(Clone, Debug, Default, PartialEq)]

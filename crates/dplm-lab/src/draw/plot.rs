@@ -1,6 +1,6 @@
 //! Series of marks against two axes.
 
-use dplm::report::svg::Tick;
+use dplm_report::svg::Tick;
 
 use super::{
     Axis, Frame, LEFT, PANEL, RIGHT, SMALL, TEXT,

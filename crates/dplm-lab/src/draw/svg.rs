@@ -2,7 +2,7 @@
 
 use std::fmt::Arguments;
 
-pub(super) use dplm::report::svg::{Anchor, short};
+pub(super) use dplm_report::svg::{Anchor, short};
 
 use super::{SMALL, TEXT};
 
@@ -11,11 +11,11 @@ const FAINT: &str = "#555555";
 const FONT: &str = "font-family=\"'DejaVu Sans', Verdana, sans-serif\"";
 
 /// A picture being written.
-pub(super) struct Svg(dplm::report::svg::Svg);
+pub(super) struct Svg(dplm_report::svg::Svg);
 
 impl Svg {
     pub fn new() -> Svg {
-        Svg(dplm::report::svg::Svg::new())
+        Svg(dplm_report::svg::Svg::new())
     }
 
     /// Adds an element as it is.

@@ -3,10 +3,8 @@
 
 mod picture;
 
-use dplm::{
-    privacy::{Epsilon, Mechanisms},
-    report::{STYLE, svg::escaped},
-};
+use dplm::privacy::{Epsilon, Mechanisms};
+use dplm_report::{STYLE, svg::escaped};
 
 use crate::{Account, Allowance, Entry, Kind, balance::OTHERS};
 

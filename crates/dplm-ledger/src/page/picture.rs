@@ -1,6 +1,6 @@
 //! The pictures of the page: the budget over time, and what each analyst has spent.
 
-use dplm::report::svg::{Anchor, Point, Scale, Svg};
+use dplm_report::svg::{Anchor, Point, Scale, Svg};
 
 use crate::{Account, Allowance, Amount, Entry, balance::Balance};
 

@@ -14,10 +14,10 @@ use crate::{
     diagnose::View,
     formula::{By, Column, Formula, Kind, Model, Weights},
     lattice::Design,
-    method::{ConfigError, Method, Outcome, Request},
-    options::{Device, Family, Tuning},
+    method::{ConfigError, Method, Outcome, Request, Tuning},
+    options::{Device, Family},
     privacy::{Neighbours, Person, Promise, Provenance, Unit, convert::Conversion, noise::NoiseSource},
-    rows::{Builder, CellCounts, DeviceError, Encoded, Persons, Rows, Together},
+    rows::{Builder, CellCounts, DeviceError, Encoded, Persons, Rows, Together, engine},
     table::{Block, Cells, DataError, Dialect, Field, ReadOptions, Schema, Source},
     warning::{Cause, Warning},
 };
@@ -147,7 +147,7 @@ impl Dataset {
         reading.check_device(reading.person.is_some())?;
         // Only the processor knows of probabilities.
         let device = if design.family() == Family::Gaussian { reading.device } else { Device::Cpu };
-        let accelerator = device.ready()?;
+        let accelerator = engine::ready(device)?;
         let person = reading.checked_person()?;
         let mut cells = CellCounts::new(design.columns(), person);
         let rows = match person {

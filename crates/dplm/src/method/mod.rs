@@ -20,7 +20,7 @@ mod registry;
 #[cfg(test)]
 mod audit;
 
-pub use crate::options::{Family, IntervalMethod, Purpose, Target, Tuning};
+pub use crate::options::{Family, IntervalMethod, Purpose, Target};
 pub use bounds::PublicBounds;
 use error::is_of_term;
 pub(crate) use error::without_strength;
@@ -29,7 +29,7 @@ pub use forecast::{Asked, Asks, forecast, forecast_for, forecast_groups};
 pub use noisy::{NoisyMatrix, release_spread, solve_floored};
 pub use outcome::{Outcome, budget_warnings, mean_of_late};
 pub use registry::{Entry, choose, find};
-pub use request::{DELTA, Request, budget};
+pub use request::{DELTA, Request, Tuning, budget};
 
 use outcome::{bare, with_precision};
 

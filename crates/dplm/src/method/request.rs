@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::ConfigError;
 use crate::{
     Error,
     lattice::{Lattice, LatticeError},
     moments::Moments,
-    options::{IntervalMethod, Purpose, Target, Tuning},
+    options::{IntervalMethod, Purpose, Target},
     privacy::{
         Neighbours, Person, PrivacyError, Rho, Unit,
         convert::{self, Conversion},
@@ -87,6 +89,18 @@ pub struct Request {
     /// Whether the rows are those of one of several groups that are fitted alike: noise on counts
     /// is then larger by `sqrt 2`.
     pub one_of_groups: bool,
+}
+
+/// Parameters that a user may set by hand where the method is
+/// [tunable](super::Entry::tunable); `None` chooses from public numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    /// The clip `gamma`, in standardised units.
+    pub clip: Option<f64>,
+    /// Steps of each run.
+    pub steps: Option<u32>,
+    /// The step size `eta`.
+    pub step_size: Option<f64>,
 }
 
 impl Tuning {

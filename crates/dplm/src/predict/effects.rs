@@ -11,7 +11,6 @@ use crate::{
 
 /// The change of the mean response from one value of a column to another.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Effect {
     /// The column.
     pub column: String,

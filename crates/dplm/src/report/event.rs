@@ -2,15 +2,14 @@
 
 use serde::Serialize;
 
-use super::text::degrees;
 use crate::{
     EventEffects, Fit, PeriodEffect,
-    number::{p_value, short, significant},
+    number::{degrees, p_value, short, significant},
     options::Purpose,
 };
 
 /// The event studies of a fit with intervals.
-pub(super) fn studies(fit: &Fit) -> Vec<EventEffects> {
+pub fn studies(fit: &Fit) -> Vec<EventEffects> {
     match fit.purpose {
         Purpose::Inference => fit.event_studies(fit.level).unwrap_or_default(),
         Purpose::Prediction => Vec::new(),
@@ -18,7 +17,7 @@ pub(super) fn studies(fit: &Fit) -> Vec<EventEffects> {
 }
 
 /// What the coefficients before the reference say of the treated and the others.
-pub(super) fn trend(event: &EventEffects) -> String {
+pub fn trend(event: &EventEffects) -> String {
     let study = &event.study;
     let Some(place) = study.reference else { return trend_of_cohorts(event) };
     let reference = format!("{} {}", study.period, study.levels[place]);
@@ -75,7 +74,7 @@ fn trend_of_cohorts(event: &EventEffects) -> String {
 
 /// Averages over cohorts as lines of a table: the periods since, the estimate and the ends of the
 /// interval.
-pub(super) fn averages(event: &EventEffects) -> Vec<Vec<String>> {
+pub fn averages(event: &EventEffects) -> Vec<Vec<String>> {
     let cells = |(level, one): (&String, &PeriodEffect)| {
         let numbers = [one.estimate, one.interval.0, one.interval.1].map(significant);
         std::iter::once(level.clone()).chain(numbers).collect()
@@ -85,7 +84,7 @@ pub(super) fn averages(event: &EventEffects) -> Vec<Vec<String>> {
 }
 
 /// Where those who are treated are one group: what is taken for granted of them.
-pub(super) fn same_time(event: &EventEffects) -> Option<String> {
+pub fn same_time(event: &EventEffects) -> Option<String> {
     let of = event.study.of.as_ref().filter(|of| !of.contains("::") && !event.study.is_average())?;
     Some(format!(
         "All with '{of}' are taken to be treated at the same time. Where some were treated later, these coefficients mix effects of different \
@@ -126,7 +125,7 @@ struct Before {
 }
 
 impl<'a> Study<'a> {
-    pub(super) fn of(event: &'a EventEffects) -> Study<'a> {
+    pub fn of(event: &'a EventEffects) -> Study<'a> {
         let study = &event.study;
         let effects = study.levels.iter().zip(&study.coefficients).zip(&event.effects);
         Study {

@@ -81,8 +81,10 @@ impl Fitted {
 }
 
 /// What a document of results holds.
-pub(super) enum Saved {
+pub enum Saved {
+    /// A fit.
     One(Box<Fit>),
+    /// The fits of groups.
     Groups(Box<GroupedFit>),
     /// The specifications of a study, by their names.
     Study(Vec<(String, Fit)>),

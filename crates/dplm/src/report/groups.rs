@@ -62,7 +62,7 @@ fn sizes(fit: &GroupedFit) -> String {
 }
 
 /// The size of a group, in words.
-pub(super) fn size(fit: &GroupedFit, group: &FittedGroup) -> String {
+pub fn size(fit: &GroupedFit, group: &FittedGroup) -> String {
     let (size, unit) = (grouped(group.size), fit.guarantee.promise.unit.plural());
     match group.size_sd {
         Some(sd) => format!("about {size} {unit} (noise sd {})", significant(sd)),
@@ -92,7 +92,7 @@ fn table(fit: &GroupedFit) -> String {
 }
 
 /// Whether any coefficient of any group is tested by Student's distribution.
-pub(super) fn are_student(fit: &GroupedFit) -> bool {
+pub fn are_student(fit: &GroupedFit) -> bool {
     fit.fits().any(|(_, one)| is_student(one))
 }
 
@@ -103,7 +103,7 @@ fn left_out(fit: &GroupedFit) -> String {
     if lines.is_empty() { lines } else { format!("Left out, as this budget cannot resolve them there:\n{lines}") }
 }
 
-pub(super) fn left_out_in_words(fit: &GroupedFit) -> Vec<String> {
+pub fn left_out_in_words(fit: &GroupedFit) -> Vec<String> {
     let of_fit = |(group, one): (&FittedGroup, &Fit)| -> Vec<String> {
         let words = |left: &LeftOut| format!("{}, {}: {}", left.name, group.level, cause_in_words(one, left));
         one.left_out.iter().map(words).collect()
@@ -122,7 +122,7 @@ fn equality(fit: &GroupedFit) -> String {
 }
 
 /// A test as cells: what it is of, the statistic, its degrees of freedom and the p-value.
-pub(super) fn test_line(test: &EqualityTest) -> Vec<String> {
+pub fn test_line(test: &EqualityTest) -> Vec<String> {
     let what = match &test.names[..] {
         [name] => name.clone(),
         names => format!("all {} together", names.len()),
@@ -131,7 +131,7 @@ pub(super) fn test_line(test: &EqualityTest) -> Vec<String> {
 }
 
 /// What the intervals cover, in words: the same of all groups, or of each.
-pub(super) fn covered_in_words(fit: &GroupedFit) -> Vec<String> {
+pub fn covered_in_words(fit: &GroupedFit) -> Vec<String> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for (group, one) in fit.fits() {
         let words = covered(one);
@@ -152,7 +152,7 @@ fn reading(fit: &GroupedFit) -> String {
 
 /// What a reader should know, with the groups that it is about; not what is said of coefficients
 /// that were left out already.
-pub(super) fn notes_in_words(fit: &GroupedFit) -> Vec<String> {
+pub fn notes_in_words(fit: &GroupedFit) -> Vec<String> {
     let fitted = fit.fits().count();
     let is_new = |warning: &Warning| !matches!(warning, Warning::LeftOut { .. });
     let of_note = |(levels, warning): (Vec<&str>, &Warning)| match levels.len() {

@@ -4,7 +4,7 @@ use super::event::{averages, studies, trend};
 use crate::{
     Bounded, Coefficient, EventEffects, FirstStage, Fit, OddsRatio, Piece, Precision, Statement, Warning,
     method::auto,
-    number::{grouped, p_value, percent_up, rounded_up, short, significant},
+    number::{degrees, grouped, p_value, percent_up, rounded_up, short, significant},
     options::{Family, Purpose, Target},
     privacy::{Epsilon, Guarantee, Neighbours, Person, Promise, Provenance, Unit, convert::Conversion},
     schema::Kind,
@@ -64,12 +64,12 @@ fn heading(fit: &Fit) -> String {
 }
 
 /// How many rows were used, after how many there are.
-pub(super) fn used(rows: Option<&Bounded>) -> String {
+pub fn used(rows: Option<&Bounded>) -> String {
     rows.map_or(String::new(), |rows| format!(", about {} used", grouped(rows.estimate as u64)))
 }
 
 /// How rows of persons enter standard errors, in words.
-pub(super) fn clustering(person: &Person) -> String {
+pub fn clustering(person: &Person) -> String {
     let rows = match person.rows.unwrap_or(Person::ROWS) {
         1 => "row".to_owned(),
         rows => format!("{} rows", grouped(rows.into())),
@@ -84,7 +84,7 @@ fn size(fit: &Fit) -> String {
 }
 
 /// How many units were fitted, and of what, where that is not rows.
-pub(super) fn fitted_rows(fit: &Fit) -> String {
+pub fn fitted_rows(fit: &Fit) -> String {
     match fit.guarantee.promise.unit {
         Unit::Row => size(fit),
         Unit::Person => format!("{} persons", size(fit)),
@@ -103,7 +103,7 @@ fn table(fit: &Fit) -> String {
 }
 
 /// Which intervals and p-values do not follow from estimates and standard errors, in words.
-pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
+pub fn asymmetric(fit: &Fit) -> Option<String> {
     if fit.first_stage.is_some() {
         // What the set of an instrument is, is said elsewhere.
         return None;
@@ -123,7 +123,7 @@ pub(super) fn asymmetric(fit: &Fit) -> Option<String> {
 
 /// Rows of cells in columns, the first aligned on the left and the others on the right, with
 /// `spaces` spaces before and between.
-pub(super) fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
+pub fn aligned(rows: &[Vec<String>], spaces: usize) -> String {
     let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -146,7 +146,7 @@ fn left_out(fit: &Fit) -> String {
 }
 
 /// Why a coefficient is left out, and where the rows of a level go that has none.
-pub(super) fn cause_in_words(fit: &Fit, one: &LeftOut) -> String {
+pub fn cause_in_words(fit: &Fit, one: &LeftOut) -> String {
     match reference_of(fit, &one.name) {
         Some(reference) => format!("{} (its rows are in the reference level, {reference}, here)", one.cause),
         None => one.cause.to_string(),
@@ -164,7 +164,7 @@ fn reference_of(fit: &Fit, name: &str) -> Option<String> {
 }
 
 /// What it means that coefficients are left out, in words.
-pub(super) fn fitted_without(fit: &Fit) -> &'static str {
+pub fn fitted_without(fit: &Fit) -> &'static str {
     match fit.left_out.len() {
         1 => "Left out, as this budget cannot resolve it; the model was fitted without it:",
         _ => "Left out, as this budget cannot resolve them; the model was fitted without them:",
@@ -186,7 +186,7 @@ pub fn are_student<'a>(all: impl IntoIterator<Item = &'a Precision>) -> bool {
 }
 
 /// Whether any coefficient is tested by Student's distribution.
-pub(super) fn is_student(fit: &Fit) -> bool {
+pub fn is_student(fit: &Fit) -> bool {
     are_student(fit.coefficients.iter().filter_map(|one| one.precision.as_ref()))
 }
 
@@ -220,13 +220,13 @@ fn degrees_of_freedom(df: Option<f64>) -> String {
 }
 
 /// A share in percent: at most three places, without trailing zeros.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let text = format!("{:.3}", 100.0 * share);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A coefficient as cells, its name first.
-pub(super) fn line(fit: &Fit, coefficient: &Coefficient, is_student: bool) -> Vec<String> {
+pub fn line(fit: &Fit, coefficient: &Coefficient, is_student: bool) -> Vec<String> {
     let mut cells = vec![coefficient.name.clone()];
     match (coefficient.estimate, &coefficient.precision) {
         (Some(estimate), Some(precision)) => cells.extend(interval_cells(is_student, estimate, precision)),
@@ -237,7 +237,7 @@ pub(super) fn line(fit: &Fit, coefficient: &Coefficient, is_student: bool) -> Ve
 }
 
 /// What is said of a coefficient that has no number.
-pub(super) fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
+pub fn in_place_of_numbers(fit: &Fit, coefficient: &Coefficient) -> &'static str {
     match () {
         () if fit.is_left_out(&coefficient.name) => "left out",
         () if fit.first_stage.is_some() => "a control",
@@ -263,13 +263,8 @@ fn instrument(fit: &Fit) -> String {
     fit.first_stage.as_ref().map_or(String::new(), |stage| wrapped(&instrumented(stage, fit.level), WIDTH, ""))
 }
 
-/// A number of degrees of freedom in words.
-pub(super) fn degrees(df: usize) -> String {
-    if df == 1 { "1 degree of freedom".to_owned() } else { format!("{df} degrees of freedom") }
-}
-
 /// What the instruments do to the regressor, and what that means for the interval.
-pub(super) fn instrumented(stage: &FirstStage, level: f64) -> String {
+pub fn instrumented(stage: &FirstStage, level: f64) -> String {
     let FirstStage { regressor, instruments, statistic, df, p_value: p, .. } = stage;
     let (does, whose) = match &instruments[..] {
         [_] => ("does", "the instrument is, and is unbounded where it is too weak"),
@@ -335,7 +330,7 @@ fn odds(fit: &Fit) -> String {
 }
 
 /// The heads of a table of odds ratios, and of effects where there are any.
-pub(super) fn odds_heads(fit: &Fit, first: &str, [low, high]: [&str; 2]) -> Vec<String> {
+pub fn odds_heads(fit: &Fit, first: &str, [low, high]: [&str; 2]) -> Vec<String> {
     let heads = [first, "Odds ratio", low, high, "Effect", low, high];
     let shown = if fit.marginal_effects.is_empty() { 4 } else { heads.len() };
     heads[..shown].iter().map(|head| (*head).to_owned()).collect()
@@ -343,7 +338,7 @@ pub(super) fn odds_heads(fit: &Fit, first: &str, [low, high]: [&str; 2]) -> Vec<
 
 /// The cells of each coefficient but the constant: its odds ratio and its average marginal effect,
 /// with their intervals.
-pub(super) fn odds_rows(fit: &Fit) -> Vec<Vec<String>> {
+pub fn odds_rows(fit: &Fit) -> Vec<Vec<String>> {
     let cells = |estimate: f64, low: f64, high: f64| [estimate, low, high].map(significant);
     let row = |ratio: OddsRatio| {
         let effect = fit.marginal_effects.iter().find(|effect| effect.name == ratio.name);
@@ -355,7 +350,7 @@ pub(super) fn odds_rows(fit: &Fit) -> Vec<Vec<String>> {
 }
 
 /// The outcome whose probability is fitted: a response, or one of its levels.
-pub(super) fn outcome(fit: &Fit) -> String {
+pub fn outcome(fit: &Fit) -> String {
     let levels = fit.design.columns().first().map(|column| &column.kind);
     let response = fit.design.model().response();
     match levels {
@@ -382,7 +377,7 @@ fn quality(fit: &Fit) -> String {
 }
 
 /// Why neither the spread of the errors nor R-squared was released with intervals.
-pub(super) fn why_no_quality(fit: &Fit) -> Option<&'static str> {
+pub fn why_no_quality(fit: &Fit) -> Option<&'static str> {
     let is_bent = || fit.warnings.iter().any(|warning| matches!(warning, Warning::Bent { .. }));
     let has_intercept = || fit.design.model().intercept() && !fit.is_left_out("(Intercept)");
     let why = match fit.asked {
@@ -411,7 +406,7 @@ fn reading(fit: &Fit) -> String {
 }
 
 /// What the intervals cover, in words.
-pub(super) fn covered(fit: &Fit) -> String {
+pub fn covered(fit: &Fit) -> String {
     if fit.purpose == Purpose::Prediction {
         return "Estimates for prediction: no budget was spent on intervals, so none is given.".to_owned();
     }
@@ -438,7 +433,7 @@ fn chosen_target(fit: &Fit) -> String {
     format!(" Target auto became {}, {why}.", fit.target)
 }
 
-pub(super) fn guarantee_in_words(guarantee: &Guarantee) -> String {
+pub fn guarantee_in_words(guarantee: &Guarantee) -> String {
     let heading = match guarantee.promise.provenance {
         Provenance::System => "Guarantee",
         Provenance::Seed => "Guarantee (void: the noise is reproducible)",
@@ -448,7 +443,7 @@ pub(super) fn guarantee_in_words(guarantee: &Guarantee) -> String {
 }
 
 /// The guarantee in one plain paragraph.
-pub(super) fn promise(guarantee: &Guarantee) -> String {
+pub fn promise(guarantee: &Guarantee) -> String {
     let Guarantee { promise: Promise { unit, neighbours, conversion, .. }, rho, epsilon, delta, .. } = guarantee;
     let (but, bound) = match conversion {
         // A Gaussian mechanism's own curve needs no mention.
@@ -482,7 +477,7 @@ fn about(epsilon: Epsilon) -> String {
 }
 
 /// What the guarantee means to a reader who would like to know more.
-pub(super) fn attack(guarantee: &Guarantee) -> String {
+pub fn attack(guarantee: &Guarantee) -> String {
     let Promise { unit, neighbours, .. } = &guarantee.promise;
     let units = unit.plural();
     let question = match neighbours {
@@ -497,7 +492,7 @@ pub(super) fn attack(guarantee: &Guarantee) -> String {
 }
 
 /// Lines of at most `width` characters beside what stands before them.
-pub(super) fn wrapped(text: &str, width: usize, before: &str) -> String {
+pub fn wrapped(text: &str, width: usize, before: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a line");
@@ -513,7 +508,7 @@ pub(super) fn wrapped(text: &str, width: usize, before: &str) -> String {
     lines.iter().map(|line| format!("{before}{line}\n")).collect()
 }
 
-pub(super) fn budget(guarantee: &Guarantee, statement: Option<&Statement>) -> String {
+pub fn budget(guarantee: &Guarantee, statement: Option<&Statement>) -> String {
     let lines = guarantee.releases.iter().map(|release| {
         let share = 100.0 * release.rho.to_f64() / guarantee.rho.to_f64();
         format!("  {share:5.1} %  rho {}  {}\n", release.rho, release.what)
@@ -533,7 +528,7 @@ fn warnings(fit: &Fit) -> String {
 }
 
 /// The warnings, except those that the lines below the table state already.
-pub(super) fn notes(fit: &Fit) -> impl Iterator<Item = String> {
+pub fn notes(fit: &Fit) -> impl Iterator<Item = String> {
     let is_new = |warning: &&Warning| !matches!(warning, Warning::LeftOut { .. });
     fit.warnings.iter().filter(is_new).map(ToString::to_string)
 }

@@ -5,7 +5,12 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::Opt;
-use crate::{moments::Moments, options::Choice, table::Dialect};
+use crate::{
+    moments::Moments,
+    options::{Choice, Device, Family, IntervalMethod, Purpose, Target},
+    privacy::Neighbours,
+    table::Dialect,
+};
 
 /// A value as an interface gives it.
 #[derive(Clone, Debug, PartialEq)]
@@ -264,17 +269,26 @@ impl Field for Dialect {
     }
 }
 
-impl<T: Choice> Field for T {
-    const KIND: OptionKind = OptionKind::Word(|| T::ALL.iter().map(|value| (value.word(), value.synonyms())).collect());
+/// Options that are words. They are listed because [`Choice`] is another crate's trait: a rule for
+/// all of its types could overlap with those for numbers.
+macro_rules! word {
+    ($($type:ty)+) => {
+        $(impl Field for $type {
+            const KIND: OptionKind =
+                OptionKind::Word(|| Self::ALL.iter().map(|value| (value.word(), value.synonyms())).collect());
 
-    fn read(value: Value) -> Option<T> {
-        String::read(value)?.parse().ok()
-    }
+            fn read(value: Value) -> Option<$type> {
+                String::read(value)?.parse().ok()
+            }
 
-    fn value(&self) -> Value {
-        Value::Text(self.word().to_owned())
-    }
+            fn value(&self) -> Value {
+                Value::Text(self.word().to_owned())
+            }
+        })+
+    };
 }
+
+word!(Device Family IntervalMethod Neighbours Purpose Target);
 
 impl<T: Field> Field for Option<T> {
     const KIND: OptionKind = T::KIND;

@@ -103,14 +103,11 @@ pub fn install(open: Open) {
     ACCELERATOR.get_or_init(|| open);
 }
 
-impl Device {
-    /// Makes the device ready, before anything is read; nothing is to be made ready of the
-    /// processor.
-    pub(crate) fn ready(self) -> Result<Option<Box<dyn Accelerator>>, Error> {
-        match (self, ACCELERATOR.get()) {
-            (Device::Cpu, _) => Ok(None),
-            (Device::Cuda, Some(open)) => open().map(Some),
-            (Device::Cuda, None) => Err(DeviceError::NotBuilt.into()),
-        }
+/// Makes a device ready, before anything is read; nothing is to be made ready of the processor.
+pub(crate) fn ready(device: Device) -> Result<Option<Box<dyn Accelerator>>, Error> {
+    match (device, ACCELERATOR.get()) {
+        (Device::Cpu, _) => Ok(None),
+        (Device::Cuda, Some(open)) => open().map(Some),
+        (Device::Cuda, None) => Err(DeviceError::NotBuilt.into()),
     }
 }

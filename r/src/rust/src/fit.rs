@@ -4,11 +4,12 @@
 use std::fs;
 
 use dplm::{
-    report::{facts_json, grouped_to_json, summary, to_html, to_json, Cover, FitFileError},
+    report::{facts_json, grouped_to_json, summary, to_json, FitFileError},
     table::ReadOptions,
     Covariance, Coverage, Ends, Fit, Fitted, OverValue, Prediction, Progress, TTest, Warning,
 };
 use dplm_ledger::{paid_fit, RowsFrom};
+use dplm_report::{to_html, Cover};
 use dplm_simulate::pretend;
 use savvy::{savvy, ListSexp, NullSexp, OwnedListSexp, OwnedLogicalSexp, Sexp};
 

@@ -2,9 +2,10 @@
 #![allow(unsafe_code)] // `#[savvy]` writes it, and tables are shared.
 
 use dplm::{
-    report::{grouped_summary, grouped_to_html, grouped_to_json, to_json, Cover},
+    report::{grouped_summary, grouped_to_json, to_json},
     FittedGroup, GroupOutcome, GroupedFit, Warning,
 };
+use dplm_report::{grouped_to_html, Cover};
 use dplm_simulate::pretend;
 use savvy::{savvy, OwnedListSexp, Sexp};
 

@@ -4,11 +4,12 @@
 
 use dplm::{
     method::Entry,
-    report::{study_json, study_summary, to_json, Table, TableForm, TableOptions},
+    report::{study_json, to_json},
     request::{AccountOptions, Said},
     study::{Study, StudyFit},
     Fit, Progress, Refinement, RunOptions, Warning,
 };
+use dplm_report::{study_summary, Table, TableForm, TableOptions};
 use savvy::{savvy, ListSexp, NullSexp, OwnedLogicalSexp, Sexp};
 
 use crate::{

@@ -3,7 +3,8 @@
 mod text;
 mod picture;
 
-use dplm::{Error, report::plan_page};
+use dplm::Error;
+use dplm_report::plan_page;
 
 use crate::{
     args::PlanArgs,

@@ -1,9 +1,7 @@
 //! Interval length against the budget, as a picture that every browser opens.
 
-use dplm::{
-    plan::{AtBudget, Forecast},
-    report::svg::{Anchor, Scale, Svg},
-};
+use dplm::plan::{AtBudget, Forecast};
+use dplm_report::svg::{Anchor, Scale, Svg};
 
 use crate::layout::{grouped, short};
 
