@@ -450,6 +450,7 @@ fn a_plan_for_a_model_is_kept_by_its_fits() {
 #[test]
 fn a_standard_error_alone_finds_its_budget() {
     let directory = Directory::new();
+    let number = |value: &Value| value.as_f64().expect("a number");
     let asked = ["plan", "--formula", "y[0..100] ~ x[0..20]", "--rows", "10000", "--want"];
     let plan: Value =
         serde_json::from_str(&directory.ok(&[&asked[..], &["x 0.08", "--json", "-"]].concat()).stdout).expect("JSON");

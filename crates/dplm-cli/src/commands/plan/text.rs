@@ -161,7 +161,8 @@ fn share(forecast: &Forecast) -> String {
 fn budgets(forecast: &Forecast) -> String {
     let names = names_that_fit(forecast);
     let line = |at: &AtBudget| {
-        let facts = cells![short(at.rho), at.epsilon, percent_up(at.guess), format!("{:.2}", at.times_classical)];
+        let times = at.std_error / forecast.classical.std_error;
+        let facts = cells![short(at.rho), at.epsilon, percent_up(at.guess), format!("{times:.2}")];
         let errors = names.iter().map(|&(place, _)| match at.std_errors.get(place) {
             Some(error) => error.map_or("-".to_owned(), significant),
             None => significant(at.std_error),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 const HEIGHT: f64 = 230.0;
-const LEFT: f64 = 44.0;
+const LEFT: f64 = 60.0;
 const RIGHT: f64 = 462.0;
 const BOTTOM: f64 = 186.0;
 

@@ -8,7 +8,7 @@ use crate::{
 };
 
 const HEIGHT: f64 = 210.0;
-const LEFT: f64 = 44.0;
+const LEFT: f64 = 60.0;
 const RIGHT: f64 = 462.0;
 const BOTTOM: f64 = 172.0;
 /// More points than this per line cannot be told apart.
