@@ -41,6 +41,23 @@ class Model:
     exog_names: list[str]
 
 
+_NO_ROWS = "a private fit keeps no rows: new rows are predicted by predict(rows), and residual_sd is what was released of the residuals"
+_NO_LIKELIHOOD = (
+    "a private fit releases no likelihood: compare specifications by dplm.study, and coefficients by wald_test"
+)
+_ALWAYS_ROBUST = "standard errors never assume equal variances: bse and cov_params() are what there is"
+#: What results of statsmodels have and a private fit has not, each with what there is instead.
+_ABSENT = {
+    **dict.fromkeys(["resid", "resid_pearson", "wresid", "fittedvalues", "get_influence", "outlier_test"], _NO_ROWS),
+    **dict.fromkeys(["llf", "aic", "bic", "info_criteria", "compare_lr_test", "compare_f_test"], _NO_LIKELIHOOD),
+    **dict.fromkeys(["cov_type", "get_robustcov_results", "HC0_se", "HC1_se", "HC2_se", "HC3_se"], _ALWAYS_ROBUST),
+    **dict.fromkeys(["ssr", "mse_resid", "scale"], "residual_sd has the residual standard error, where it was released"),
+    **dict.fromkeys(["fvalue", "f_pvalue", "f_test"], "wald_test tests several coefficients together, by chi-square"),
+    **dict.fromkeys(["df_resid", "df_model"], "df has the degrees of freedom of each coefficient's test"),
+    "rsquared_adj": "with this many rows it is r_squared, which has its interval",
+    "summary2": "summary() is the table; dplm.table puts several fits side by side",
+}
+
 #: The public bounds of a column in a formula.
 _BOUNDS = re.compile(r"\[[^\]]*\]")
 
@@ -353,7 +370,7 @@ class Fit(Released["_native.Fit"]):
 
         With `interval=True` a table with `estimate`, `low` and `high`: the interval is for the mean
         of all rows like this one. For a single new response see `get_prediction`. Rows with a
-        missing cell give NaN.
+        missing cell give NaN; where a cell is beyond the bounds of its column, the bound is used.
         """
         table, index = self._new_rows(data, names, csv)
         if not interval:
@@ -477,6 +494,13 @@ class Fit(Released["_native.Fit"]):
         from dplm import _plot
 
         return _plot.over(self, column, at, level, simultaneous, ax)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is not there: for names of statsmodels, what there is instead."""
+            told = f"'Fit' object has no attribute {name!r}"
+            raise AttributeError(f"{told}: {_ABSENT[name]}" if name in _ABSENT else told, name=name, obj=self)
 
     def __repr__(self) -> str:
         marked = f"; {SIMULATED}" if self.pretended else ""

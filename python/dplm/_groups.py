@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dplm import _frames, _native
-from dplm._errors import FitWarning, warn
+from dplm import _data, _frames, _native
+from dplm._errors import FitWarning, RequestError, warn
 from dplm._fit import Fit
 from dplm._given import check
 from dplm._released import SIMULATED, Released
@@ -75,23 +76,27 @@ class GroupedFit(Released["_native.GroupedFit"]):
     @property
     def params(self) -> pd.DataFrame:
         """The estimates: a row for each group, a column for each coefficient."""
-        import pandas as pd
-
-        return pd.DataFrame({level: fit.params for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
+        return self._by_group("params")
 
     @property
     def bse(self) -> pd.DataFrame:
         """The standard errors: a row for each group, a column for each coefficient."""
-        import pandas as pd
+        return self._by_group("bse")
 
-        return pd.DataFrame({level: fit.bse for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
+    @property
+    def tvalues(self) -> pd.DataFrame:
+        """Estimates over standard errors: a row for each group, a column for each coefficient."""
+        return self._by_group("tvalues")
 
     @property
     def pvalues(self) -> pd.DataFrame:
         """The p-values: a row for each group, a column for each coefficient."""
+        return self._by_group("pvalues")
+
+    def _by_group(self, name: str) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame({level: fit.pvalues for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
+        return pd.DataFrame({level: getattr(fit, name) for level, fit in self._fits.items()}).T.rename_axis(index=self.by)
 
     def conf_int(self, alpha: float | None = None, *, level: float | None = None) -> pd.DataFrame:
         """The ends of the intervals, `low` and `high`: a row for each group and coefficient, at any
@@ -100,6 +105,32 @@ class GroupedFit(Released["_native.GroupedFit"]):
 
         ends = {group: fit.conf_int(alpha, level=level) for group, fit in self._fits.items()}
         return pd.concat(ends, names=[self.by, "coefficient"])
+
+    def predict(self, data: pd.DataFrame) -> pd.Series[float]:
+        """The mean response for each row of a pandas DataFrame, by the fit of its group.
+
+        Rows of groups that were not fitted, or with a missing cell, give NaN.
+        """
+        import pandas as pd
+
+        if not _data.is_pandas(data) or self.by not in data:
+            raise RequestError(f"rows of groups are a pandas DataFrame with the column {self.by!r}: give one, or predict by a fit of groups")
+        levels = [_level(value) for value in data[self.by]]
+        found = pd.Series(math.nan, index=data.index, name="estimate")
+        for level, fit in self._fits.items():
+            places = [place for place, one in enumerate(levels) if one == level]
+            if places:
+                found.iloc[places] = fit.predict(data.iloc[places]).to_numpy()
+        return found
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws each coefficient, except the intercept, with its interval in every group.
+
+        Needs matplotlib; returns its axes, one for each coefficient.
+        """
+        from dplm import _plot
+
+        return _plot.groups(self, ax)
 
     def equality(self) -> pd.DataFrame:
         """Wald's chi-square tests of whether groups have the same coefficients.
@@ -128,6 +159,13 @@ class GroupedFit(Released["_native.GroupedFit"]):
     def __repr__(self) -> str:
         marked = f"; {SIMULATED}" if self.pretended else ""
         return f"<dplm.GroupedFit of {self.formula!r} by {self.by}: {len(self._fits)} groups, rho = {self.guarantee.rho:g}{marked}>"
+
+
+def _level(value: object) -> str:
+    """A cell as a level is written: a number reads the same however it is stored."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def load(path: str | os.PathLike[str]) -> Fit | GroupedFit:

@@ -10,6 +10,7 @@ from dplm._released import SIMULATED
 
 if TYPE_CHECKING:
     from dplm._fit import Fit
+    from dplm._groups import GroupedFit
 
 
 def coefficients(fit: Fit, ax: Any = None) -> Any:
@@ -32,6 +33,28 @@ def coefficients(fit: Fit, ax: Any = None) -> Any:
     ax.invert_yaxis()
     ax.set_xlabel(f"coefficient, per unit of its column ({100 * fit.level:g} % intervals)")
     return _marked(ax, fit)
+
+
+def groups(fit: GroupedFit, ax: Any = None) -> Any:
+    """A picture for each coefficient, each with a line for every group.
+
+    The intercept is drawn only if there is no other coefficient.
+    """
+    ends = fit.conf_int()
+    names = [name for name in fit.params.columns if name != "(Intercept)"] or list(fit.params.columns)
+    axes = _row_of_axes(ax, len(names), height=1.1 + 0.32 * len(fit.params))
+    for one, name in zip(axes, names, strict=True):
+        shown = ends.xs(name, level="coefficient").reindex(fit.params.index).assign(estimate=fit.params[name])
+        places = range(len(shown))
+        one.hlines(places, shown["low"], shown["high"], color="#1f5fa8", linewidth=2)
+        one.plot(shown["estimate"], places, "o", color="#1f5fa8", markersize=6)
+        one.axvline(0.0, color="0.5", linestyle="--", linewidth=1)
+        one.set_xlabel(name)
+    axes[0].set_yticks(places, list(shown.index))
+    axes[0].invert_yaxis()
+    axes[0].set_ylabel(fit.by)
+    _marked(axes[0], fit)
+    return axes
 
 
 def over(fit: Fit, column: str, at: Any, level: float | None, simultaneous: bool, ax: Any = None) -> Any:
@@ -73,7 +96,7 @@ def trajectory(fit: Fit, ax: Any = None) -> Any:
     return _marked(ax, fit)
 
 
-def _marked(ax: Any, fit: Fit) -> Any:
+def _marked(ax: Any, fit: Fit | GroupedFit) -> Any:
     """The picture, with a note below its axis if rows were simulated.
 
     Nothing else is drawn there.
@@ -84,10 +107,20 @@ def _marked(ax: Any, fit: Fit) -> Any:
 
 
 def _axes(ax: Any, height: float) -> Any:
-    if ax is not None:
-        return ax
+    return ax if ax is not None else _pyplot().subplots(figsize=(7.0, height), layout="constrained")[1]
+
+
+def _row_of_axes(axes: Any, count: int, height: float) -> Any:
+    """Axes beside each other that share the vertical one."""
+    if axes is not None:
+        return axes
+    width = max(7.0, 1.0 + 2.4 * count)
+    return _pyplot().subplots(1, count, figsize=(width, height), sharey=True, squeeze=False, layout="constrained")[1][0]
+
+
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
         raise ImportError("plot() needs matplotlib: pip install 'dplm[plot]'") from None
-    return pyplot.subplots(figsize=(7.0, height), layout="constrained")[1]
+    return pyplot

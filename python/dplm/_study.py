@@ -184,8 +184,10 @@ def study(
         With `dataset`: the table has another shape than those fitted before, which is meant.
         Otherwise such a table is refused, since it may be about other people.
 
-    Notes ----- The budget is that of all specifications together. With `person` each of them
-    protects persons with all their rows.
+    Notes
+    -----
+    The budget is that of all specifications together. With `person` each of them protects persons
+    with all their rows.
     """
     # What is not said here, the study file may say.
     told = said({name: value for name, value in locals().items() if value is not None})

@@ -73,12 +73,8 @@ class Plan(Mapping[str, Any]):
             return f"<dplm.Plan: {count:,} {unit}s, method {self['method']}, rho = {self['rho']:g}: {told}>"
         if "groups" in self:
             return f"<dplm.Plan: {len(self['groups'])} groups, method {self['method']}, rho = {self['rho']:g}: a plan for each in groups>"
-        fit, classical = self["fit"], self["classical"]
-        return (
-            f"<dplm.Plan: {self['rows']:,} rows, {self['features']} coefficients, rho = {self['rho']:g}: "
-            f"standard error {fit['std_error']:.4g} ({classical['std_error']:.4g} without privacy), "
-            f"{100 * self['level']:g} % interval of length {fit['length']:.4g}>"
-        )
+        head = f"{self['rows']:,} rows, {self['features']} coefficients, rho = {self['rho']:g}"
+        return f"<dplm.Plan: {head}: intervals {self['fit']['times_classical']:.2f} times as long as without privacy>"
 
 
 def plan(
@@ -175,11 +171,17 @@ def plan(
     share : float
         Find the budget at which privacy adds this share of the sampling error.
 
-    Examples -------- >>> import dplm >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015) >>>
-    plan.classical["std_error"], plan.fit["std_error"] < 0.02, round(plan.guess, 3) (0.01, True,
-    0.535) >>> plan = dplm.plan("pay[0..200000] ~ age[18..90]", rows=10_000, rho=0.015, assume=["age
-    sd 15", "errors sd 30000"]) >>> age = plan.coefficients[1] >>> plan.method,
-    round(age["classical_error"]), age["std_error"] < 2 * age["classical_error"] ('auto', 20, True)
+    Examples
+    --------
+    >>> import dplm
+    >>> plan = dplm.plan(rows=10_000, features=10, rho=0.015)
+    >>> plan.classical["std_error"], plan.fit["std_error"] < 0.02, round(plan.guess, 3)
+    (0.01, True, 0.535)
+    >>> assumed = ["age sd 15", "errors sd 30000"]
+    >>> plan = dplm.plan("pay[0..200000] ~ age[18..90]", rows=10_000, rho=0.015, assume=assumed)
+    >>> age = plan.coefficients[1]
+    >>> plan.method, round(age["classical_error"]), age["std_error"] < 2 * age["classical_error"]
+    ('auto', 20, True)
     """
     given = texts("assume", assume) + texts("want", want) + texts("effect", effect)
     told = said(locals())

@@ -54,6 +54,29 @@ def test_each_group_has_a_fit_and_they_are_compared(parted, tmp_path):
     assert json.loads(one.to_json())["by"] == {"part": "one"}
 
 
+def test_rows_are_predicted_by_the_fit_of_their_group(parted):
+    fit, new = fitted(parted), pd.DataFrame(parted).head(8)
+    new.index = [1, 1, 2, 3, 4, 5, 6, 7]
+    found = fit.predict(new)
+    assert list(found.index) == list(new.index)
+    for place, level in enumerate(new["part"]):
+        of_group = fit.groups.get(level)
+        expected = of_group.predict(new.iloc[[place]]).iloc[0] if of_group else float("nan")
+        assert found.iloc[place] == pytest.approx(expected, nan_ok=True)
+    assert found.isna().any() and found.notna().any()
+    with pytest.raises(dplm.RequestError, match="with the column 'part'"):
+        fit.predict(new.drop(columns="part"))
+
+
+def test_groups_are_drawn_side_by_side(parted):
+    pytest.importorskip("matplotlib").use("Agg")
+    fit = fitted(parted)
+    axes = fit.plot()
+    assert [one.get_xlabel() for one in axes] == list(fit.params.columns[1:])
+    assert [text.get_text() for text in axes[0].get_yticklabels()] == ["one", "two"]
+    assert (fit.tvalues == fit.params / fit.bse).all(axis=None)
+
+
 def test_public_sizes_and_what_is_refused(parted):
     fit = fitted(parted, group_sizes={"one": 900, "two": 900})
     assert list(fit.sizes["count"]) == [900, 900]

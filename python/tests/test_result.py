@@ -249,6 +249,16 @@ def test_a_fit_is_not_lost_where_warnings_are_errors(wages):
     assert "its budget is spent" in raised.value.__notes__[0]
 
 
+def test_what_statsmodels_has_is_answered(fit):
+    """No such name is found, so that programs that ask take another way; people are told one."""
+    for name, word in {"resid": "keeps no rows", "aic": "no likelihood", "HC1_se": "never assume", "fvalue": "wald_test"}.items():
+        assert not hasattr(fit, name)
+        with pytest.raises(AttributeError, match=word):
+            getattr(fit, name)
+    with pytest.raises(AttributeError, match="no attribute 'colour'$"):
+        fit.colour
+
+
 def test_prediction_only(wages):
     fit = dplm.lm(FORMULA, wages, rho=0.5, seed=3, purpose="prediction")
     assert fit.bse.isna().all()

@@ -45,6 +45,13 @@ def test_python_is_whole(reference):
     assert len(found) == len(set(found)), "a section twice"
 
 
+def test_no_heading_or_example_is_within_a_line():
+    """Where one was, an example was not run, and a section was not seen."""
+    for source in (ROOT / "python" / "dplm").glob("*.py"):
+        for line in source.read_text(encoding="utf-8").splitlines():
+            assert not re.search(r"\S.* (>>>|-{4,}) ", line), f"{source.name}: {line}"
+
+
 def test_nothing_is_without_words(reference):
     """Each section has more than a signature, and no mark of a help page is left over."""
     for name in reference.PAGES[1:]:

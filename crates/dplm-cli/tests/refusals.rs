@@ -131,7 +131,7 @@ fn columns_without_bounds() {
 fn a_category_is_no_response() {
     let directory = Directory::new();
     let sentence = refused(&directory, "none.csv", "parttime{no,yes} ~ educ[0..20]", &RHO, 2);
-    assert!(sentence.contains("as 1 for one level and 0 for every other, then write parttime[0..1]"), "{sentence}");
+    assert!(sentence.contains("family to binomial") && sentence.contains("write parttime[0..1]"), "{sentence}");
 }
 
 /// The budget a refusal asks for.
@@ -416,5 +416,12 @@ fn other_commands() {
     directory.run(&["init", "none.csv"]).assert_refused(1, "no file");
     directory.run(&["frobnicate"]).assert_refused(2, "no such command");
     directory.run(&["fit", &data, "--frobnicate"]).assert_refused(2, "no such option");
+    for (option, here) in
+        [("--cluster", "--person COLUMN"), ("--sep=;", "--csv semicolon"), ("--robust", "never assume")]
+    {
+        let done = directory.run(&["fit", &data, option]);
+        done.assert_refused(2, option);
+        assert!(done.stderr.contains(here), "{}", done.stderr);
+    }
     assert_eq!(directory.names(), ["data.csv"]);
 }

@@ -447,6 +447,23 @@ fn a_plan_for_a_model_is_kept_by_its_fits() {
     assert!((0.001..0.05).contains(&wanted) && effect > 0.9, "{wanted} {effect}");
 }
 
+#[test]
+fn a_standard_error_alone_finds_its_budget() {
+    let directory = Directory::new();
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let asked = ["plan", "--formula", "y[0..100] ~ x[0..20]", "--rows", "10000", "--want"];
+    let plan: Value =
+        serde_json::from_str(&directory.ok(&[&asked[..], &["x 0.08", "--json", "-"]].concat()).stdout).expect("JSON");
+    let (rho, enough) = (number(&plan["rho"]), number(&plan["wants"][0]["rho"]));
+    assert!(rho >= enough && rho < 1.11 * enough, "{rho} {enough}");
+    assert!(number(&plan["coefficients"][1]["std_error"]) <= 0.08);
+    let text = directory.ok(&[&asked[..], &["x 0.08"]].concat()).stdout;
+    assert!(text.contains("Standard errors at other budgets") && !text.contains("half ranges"), "{text}");
+    let never = directory.run(&[&asked[..], &["x 0.01"]].concat());
+    never.assert_refused(2, "sampling alone makes more");
+    assert!(never.stderr.contains("at no budget has 'x'"), "{}", never.stderr);
+}
+
 /// A dry run looks at no cell: tables of as many rows have the same plan. It spends nothing, and
 /// refuses what the fit would refuse.
 #[test]

@@ -78,11 +78,22 @@ impl FitRequest {
     }
 
     /// What accuracy to expect of the fit, from public numbers only: nothing is read. With a curve,
-    /// budgets over a wide range are looked at too, for a picture.
+    /// budgets over a wide range are looked at too, for a picture. Without a budget it is the one
+    /// that gives all standard errors that are wanted.
     ///
     /// # Errors
-    /// When the question makes no sense, or the fit would be refused.
+    /// When the question makes no sense, no budget is enough, or the fit would be refused.
     pub fn forecast(&self, question: &PlanQuestion, curve: bool, others: &[Entry]) -> Result<Forecast, Error> {
+        if self.rho.is_some() || self.epsilon.is_some() || question.want.is_empty() {
+            return self.forecast_at(question, curve, others);
+        }
+        // What is wanted is looked for over all budgets, whichever is asked about.
+        let at_any = FitRequest { rho: Some(1.0), ..self.clone() }.forecast_at(question, false, others)?;
+        let rho = at_any.budget_of_wants()?;
+        FitRequest { rho: Some(rho), ..self.clone() }.forecast_at(question, curve, others)
+    }
+
+    fn forecast_at(&self, question: &PlanQuestion, curve: bool, others: &[Entry]) -> Result<Forecast, Error> {
         let asked = self.asked(others)?;
         let model = match question.features {
             Some(features) => Asks::White { features, error_sd: question.noise_sd.unwrap_or(1.0) },

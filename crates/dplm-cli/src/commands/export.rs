@@ -1,14 +1,14 @@
 //! `dplm export`: the guarantee of a saved result in the words of other libraries.
 
 use dplm::{
-    Error,
     privacy::{Guarantee, Mechanism, Neighbours, Provenance, Release, Unit, convert::Conversion},
-    report::{FitFileError, SavedGuarantee},
+    report::SavedGuarantee,
 };
 use serde_json::{Value, json};
 
 use crate::{
     args::{ExportArgs, Library},
+    commands::saved::unread,
     exit::Failure,
     output::{Destination, Format, Output},
 };
@@ -17,7 +17,7 @@ use crate::{
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or(Destination::Stdout);
     out.check_format(Format::Json)?;
-    let SavedGuarantee { guarantee, .. } = SavedGuarantee::load(&args.fit).map_err(|error| unread(args, error))?;
+    let SavedGuarantee { guarantee, .. } = SavedGuarantee::load(&args.fit).map_err(|error| unread(&args.fit, error))?;
     check_holds(&guarantee, args)?;
     let written = match args.library {
         Library::DpAccounting => {
@@ -27,19 +27,6 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         Library::OpenDp => opendp(&guarantee),
     };
     Output::open(&out)?.finish_with(&(serde_json::to_string_pretty(&written).expect("plain data serialises") + "\n"))
-}
-
-fn unread(args: &ExportArgs, error: Error) -> Failure {
-    let path = args.fit.display();
-    match error {
-        Error::FitFile(FitFileError::NotAFit) => {
-            Failure::Refused(format!("{path} is not what 'dplm fit --json' or 'dplm study --json' writes"))
-        }
-        Error::FitFile(FitFileError::Unread { kind }) => {
-            Failure::Refused(format!("{path} could not be read ({kind}): check the path"))
-        }
-        other => other.into(),
-    }
 }
 
 /// An accountant assumes that a guarantee that it composes holds, so one that does not is not given

@@ -58,6 +58,8 @@ impl Predicted {
         let predictions = of_rows(&source, saved, args, printer)?.into_iter().enumerate();
         let cells = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
         let lines = predictions.map(|(row, prediction)| (cells(row), prediction)).collect();
+        // Said of any rows, so that it says nothing about these.
+        printer.note("where a cell is beyond the bounds of its column, the bound is used, as in the fit");
         Ok(Predicted { heads: args.id.clone(), lines })
     }
 

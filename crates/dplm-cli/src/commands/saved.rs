@@ -1,13 +1,14 @@
 //! What a file of results holds, which part of it is asked about, and what is said of all that is
 //! made of it.
 
-use dplm::{Fitted, Warning, privacy::Provenance};
+use dplm::{Error, Fitted, Warning, privacy::Provenance};
 
-use crate::{args::SavedFits, exit::Failure, printer::Printer};
+use crate::{args::SavedFits, exit::Failure, places::InputFile, printer::Printer};
 
 /// Loads the fit, or those of several groups; where one group is named, its fit.
 pub fn load(args: &SavedFits) -> Result<Fitted, Failure> {
-    match (Fitted::load(&args.fit)?, &args.group) {
+    let fitted = Fitted::load(&args.fit).map_err(|error| unread(&args.fit, error))?;
+    match (fitted, &args.group) {
         (Fitted::Groups(groups), Some(level)) => {
             let fit = groups.fit_of(level).map_err(dplm::Error::from)?;
             Ok(Fitted::One(Box::new(fit.clone())))
@@ -16,6 +17,14 @@ pub fn load(args: &SavedFits) -> Result<Fitted, Failure> {
             Err(Failure::Usage(format!("{} has one fit, of no groups: leave out --group", args.fit.display())))
         }
         (saved, None) => Ok(saved),
+    }
+}
+
+/// Of several files, or of one and a table, the one that is wrong is named.
+pub fn unread(path: &InputFile, error: impl Into<Error>) -> Failure {
+    match error.into() {
+        Error::FitFile(error) => Failure::Refused(format!("{}: {error}", path.display())),
+        other => other.into(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! `dplm table`: saved results side by side, for a paper.
 
-use dplm::report::{self, FitFileError};
+use dplm::report;
 use dplm_report::{Table, TableError, TableForm, TableOptions};
 
 use crate::{
     args::TableArgs,
+    commands::saved::unread,
     exit::Failure,
     output::{Destination, Format, Output},
     places::InputFile,
@@ -35,16 +36,12 @@ fn format(form: TableForm) -> Format {
 }
 
 fn read(path: &InputFile) -> Result<String, Failure> {
-    report::read(path).map_err(|error| wrong(path, &error))
+    report::read(path).map_err(|error| unread(path, error))
 }
 
 fn refusal(error: TableError, results: &[InputFile]) -> Failure {
     match error {
-        TableError::File { place, error } => wrong(&results[place - 1], &error),
+        TableError::File { place, error } => unread(&results[place - 1], error),
         error => Failure::usage(error),
     }
-}
-
-fn wrong(path: &InputFile, error: &FitFileError) -> Failure {
-    Failure::refused(format!("{}: {error}", path.display()))
 }

@@ -176,8 +176,8 @@ pub enum FormulaError {
     },
     /// The response has levels.
     #[error(
-        "formula: the response '{column}' must be a number, not a category: store it in the data as 1 for one level and 0 for every \
-         other, then write {column}[0..1], a linear probability model"
+        "formula: the response '{column}' must be a number, not a category: for the probability of the last of two levels, set the \
+         family to binomial; for a linear probability model, store 1 for that level and 0 for the other, and write {column}[0..1]"
     )]
     CategoricalResponse {
         /// The column.

@@ -13,6 +13,21 @@ use super::{
 const CATEGORIES: [&str; 5] = ["C", "factor", "as.factor", "as_factor", "ordered"];
 /// Functions by which programs say that rows have effects of their own.
 const EFFECTS: [&str; 2] = ["fe", "cluster"];
+/// Functions that have another name here.
+const RENAMED: [(&str, &str); 9] = [
+    ("ln", "log"),
+    ("np.log", "log"),
+    ("np.log2", "log2"),
+    ("np.log10", "log10"),
+    ("np.log1p", "log1p"),
+    ("np.exp", "exp"),
+    ("np.sqrt", "sqrt"),
+    ("np.abs", "abs"),
+    ("cr", "ns"),
+];
+/// Functions that scale a column by its own mean and spread, by which one row would change all
+/// others.
+const SCALES: [&str; 3] = ["scale", "center", "standardize"];
 
 impl Scanner<'_> {
     /// The error for text of another program at this position.
@@ -32,7 +47,17 @@ impl Scanner<'_> {
                 let instead = "persons with several rows are named beside the formula, by the option person";
                 self.foreign(typed(), instead.to_owned())
             }
-            _ => FormulaError::UnknownFunction { name, at: self.at() },
+            name if SCALES.contains(&name) => {
+                let instead = format!("columns are scaled by their public bounds, so write {}[0..100]", Name(column));
+                self.foreign(typed(), instead)
+            }
+            "relevel" => self.foreign(typed(), format!("write {}, the reference level first", with_levels(column))),
+            "interaction" => self.foreign(typed(), "write a:b, or a*b for both and their product".to_owned()),
+            "pow" => self.foreign(typed(), format!("write I({}^2)", Name(column))),
+            _ => match RENAMED.iter().find(|(other, _)| *other == name) {
+                Some((_, here)) => self.foreign(typed(), format!("write {here}({})", Name(column))),
+                None => FormulaError::UnknownFunction { name, at: self.at() },
+            },
         }
     }
 
@@ -119,6 +144,12 @@ mod tests {
             ("y ~ x + (1 + x | g)", "there are no random effects", 9),
             ("y ~ x %in% z", "write a:b", 7),
             ("y ~ x + cluster(id)", "by the option person", 9),
+            ("y ~ ln(x[1..9])", "'ln(x)' is written otherwise here: write log(x)", 5),
+            ("y ~ np.log1p(x)", "write log1p(x)", 5),
+            ("y ~ scale(x)", "scaled by their public bounds, so write x[0..100]", 5),
+            ("y ~ relevel(g, ref = 'b')", "write g{a,b,c}, the reference level first", 5),
+            ("y ~ interaction(a, b)", "write a:b", 5),
+            ("y ~ pow(x, 2)", "write I(x^2)", 5),
         ];
         for (text, expected, at) in table {
             let error = Formula::parse(text).expect_err(text);

@@ -12,7 +12,7 @@ use super::{WIDTH, WORDS, paragraph, rising_axis};
 use crate::svg::{Anchor, Scale, Svg};
 
 const HEIGHT: f64 = 230.0;
-const LEFT: f64 = 44.0;
+const LEFT: f64 = 60.0;
 const RIGHT: f64 = 462.0;
 const BOTTOM: f64 = 186.0;
 

@@ -152,19 +152,20 @@ fn followed(study: &StudyFit) -> String {
     )
 }
 
+/// The model stands below the name, as long as it is.
 fn specifications(study: &StudyFit) -> String {
     let row = |(place, part): (usize, &StudyPart)| {
         format!(
-            "<tr><th scope=\"row\">{} {}</th><td>{} %</td><td>{}</td><td><code>{}</code></td></tr>\n",
+            "<tr><th scope=\"row\">{} {}<br><code>{}</code></th><td>{} %</td><td>{}</td></tr>\n",
             place + 1,
             escaped(&part.name),
+            escaped(&part.fit.formula).replace(',', ",<wbr>"),
             percent(part.share),
             part.rho,
-            escaped(&part.fit.formula)
         )
     };
-    let heads = ["Specification", "Share", "&rho;", "Model"];
-    wordy_table("The specifications", &heads, study.parts.iter().enumerate().map(row))
+    let heads = ["Specification", "Share", "&rho;"];
+    table("The specifications", &heads, study.parts.iter().enumerate().map(row))
 }
 
 fn side_by_side(study: &StudyFit) -> String {
@@ -183,11 +184,6 @@ fn side_by_side(study: &StudyFit) -> String {
 
 fn table(name: &str, heads: &[&str], rows: impl Iterator<Item = String>) -> String {
     scrolling(name, &format!("<table>\n{}</table>\n", lines(heads, rows)))
-}
-
-/// A table whose last column is long, and wraps.
-fn wordy_table(name: &str, heads: &[&str], rows: impl Iterator<Item = String>) -> String {
-    scrolling(name, &format!("<table class=\"words\">\n{}</table>\n", lines(heads, rows)))
 }
 
 fn lines(heads: &[&str], rows: impl Iterator<Item = String>) -> String {

@@ -6,7 +6,7 @@ use super::{WIDTH, rising_axis, tick_labels_below};
 use crate::svg::{Anchor, Scale, Svg};
 
 const HEIGHT: f64 = 210.0;
-const LEFT: f64 = 44.0;
+const LEFT: f64 = 60.0;
 const RIGHT: f64 = 462.0;
 const BOTTOM: f64 = 172.0;
 /// More points than this per line cannot be told apart.

@@ -13,6 +13,7 @@ use crate::{
     interval::normal_quantile,
     lattice::Design,
     matrix::{inverse, quadratic},
+    number::two_digits_up,
     options::{Family, Target},
     privacy::{Epsilon, PrivacyError, Rho, guess},
     theory::student::normal_cdf,
@@ -105,6 +106,16 @@ pub enum ForecastError {
     /// A standard error must be one.
     #[error("a standard error to aim at must be above 0")]
     Want,
+    /// Sampling alone makes more.
+    #[error(
+        "at no budget has '{name}' a standard error of at most {std_error}: sampling alone makes about as much, so ask for more"
+    )]
+    Unreachable {
+        /// The coefficient.
+        name: String,
+        /// The standard error aimed at.
+        std_error: f64,
+    },
     /// A share must be one.
     #[error("the share of the sampling error must be above 0: give something like 0.5")]
     Share,
@@ -293,6 +304,20 @@ pub struct AtBudget {
 pub type Plans<'a> = dyn Fn(Rho) -> Result<Planned, Error> + Sync + 'a;
 
 impl Forecast {
+    /// The smallest budget at which each coefficient has the standard error that is wanted of it,
+    /// rounded up.
+    ///
+    /// # Errors
+    /// When there is none for one of them.
+    pub fn budget_of_wants(&self) -> Result<f64, ForecastError> {
+        let budget = |want: &Want| {
+            let unreachable = || ForecastError::Unreachable { name: want.name.clone(), std_error: want.std_error };
+            let rho = want.rho.ok_or_else(unreachable)?;
+            Ok(two_digits_up(rho).parse::<f64>().expect("a number"))
+        };
+        self.wants.iter().map(budget).try_fold(0.0, |most, rho| Ok(f64::max(most, rho?)))
+    }
+
     /// What intervals will be for, in words.
     pub fn target_text(&self) -> &'static str {
         match (self.family, self.target) {

@@ -23,14 +23,13 @@ const SOFT: &str = "fill=\"#666666\"";
 /// Draws the picture as SVG.
 pub fn draw(forecast: &Forecast) -> String {
     let curve = &forecast.curve;
-    let classical = forecast.classical.length;
-    let longest = curve.iter().map(|at| at.length).fold(classical, f64::max);
+    let longest = curve.iter().map(|at| at.times_classical).fold(1.0, f64::max);
     let x = Scale::log((curve[0].rho, curve[curve.len() - 1].rho), (LEFT, WIDTH - RIGHT));
-    let y = Scale::log((classical / 1.6, longest * 1.15), (HEIGHT - BOTTOM, TOP));
+    let y = Scale::log((1.0 / 1.6, longest * 1.15), (HEIGHT - BOTTOM, TOP));
     let mut svg = Svg::new();
     title(&mut svg, forecast);
     axes(&mut svg, &x, &y, forecast.level);
-    classical_line(&mut svg, &y, classical);
+    classical_line(&mut svg, &y);
     private_line(&mut svg, &x, &y, curve);
     asked(&mut svg, &x, &y, forecast);
     let font = format!("font-family=\"Helvetica, Arial, sans-serif\" font-size=\"{SIZE}\"");
@@ -60,12 +59,12 @@ fn axes(svg: &mut Svg, x: &Scale, y: &Scale, level: f64) {
     svg.line((LEFT, TOP), (LEFT, floor), EDGE);
     let below = "privacy budget rho (log scale; less is more private)";
     svg.text(((LEFT + right) / 2.0, HEIGHT - 22.0), Anchor::Middle, INK, below);
-    let beside = format!("length of a {} % interval (log scale)", short(100.0 * level));
+    let beside = format!("length of a {} % interval, times that without privacy (log scale)", short(100.0 * level));
     svg.upwards((22.0, (TOP + floor) / 2.0), SIZE, INK, &beside);
 }
 
-fn classical_line(svg: &mut Svg, y: &Scale, length: f64) {
-    let at = y.at(length);
+fn classical_line(svg: &mut Svg, y: &Scale) {
+    let at = y.at(1.0);
     let dashed = format!("stroke=\"{CLASSICAL}\" stroke-width=\"2.5\" stroke-dasharray=\"8 5\"");
     svg.line((LEFT, at), (WIDTH - RIGHT, at), &dashed);
     let words = "least squares, not private";
@@ -73,7 +72,7 @@ fn classical_line(svg: &mut Svg, y: &Scale, length: f64) {
 }
 
 fn private_line(svg: &mut Svg, x: &Scale, y: &Scale, curve: &[AtBudget]) {
-    let place = |at: &AtBudget| (x.at(at.rho), y.at(at.length));
+    let place = |at: &AtBudget| (x.at(at.rho), y.at(at.times_classical));
     let solid = format!("fill=\"none\" stroke=\"{PRIVATE}\" stroke-width=\"2.5\"");
     svg.polyline(curve.iter().map(place), &solid);
     let (right, up) = place(&curve[curve.len() / 5]);
@@ -82,7 +81,7 @@ fn private_line(svg: &mut Svg, x: &Scale, y: &Scale, curve: &[AtBudget]) {
 
 /// A dot at the budget asked for.
 fn asked(svg: &mut Svg, x: &Scale, y: &Scale, forecast: &Forecast) {
-    let (right, up) = (x.at(forecast.rho), y.at(forecast.fit.length));
+    let (right, up) = (x.at(forecast.rho), y.at(forecast.fit.times_classical));
     let label = format!("rho {}: {:.2} times as long", short(forecast.rho), forecast.fit.times_classical);
     svg.circle((right, up), 5.0, &format!("fill=\"{PRIVATE}\""));
     svg.text((right + 10.0, up - 10.0), Anchor::Start, INK, &label);

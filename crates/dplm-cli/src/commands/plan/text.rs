@@ -1,7 +1,6 @@
 //! A plan for people.
 
 use dplm::{
-    method::Family,
     number::two_digits_up,
     plan::{AtBudget, Forecast, ForeseenCoefficient, OtherWay, Outlook, StatedEffect, Want, Way},
 };
@@ -13,6 +12,11 @@ use crate::{
 
 /// An error that is smaller by less than this is not worth another setting.
 const WORTH_SAYING: f64 = 0.98;
+
+/// How wide standard errors may be beside the other columns of the table of budgets, and how wide
+/// each is at least.
+const ROOM: usize = 56;
+const NUMBER: usize = 8;
 
 /// The whole plan.
 pub fn render(forecast: &Forecast) -> String {
@@ -49,8 +53,13 @@ fn heading(forecast: &Forecast) -> String {
 
 /// Each coefficient in its own units, and what is assumed.
 fn coefficients(forecast: &Forecast) -> String {
+    let length = format!("{} % length", short(100.0 * forecast.level));
+    let head = cells!["", "Std. error", length, "Not private", "Times"];
     if forecast.coefficients.is_empty() {
-        return String::new();
+        let Forecast { fit, classical, .. } = forecast;
+        let errors = [fit.std_error, fit.length, classical.std_error].map(significant);
+        let each = cells!["each", errors[0], errors[1], errors[2], format!("{:.2}", fit.times_classical)];
+        return format!("Coefficients, of columns and a response of unit variance\n{}", layout::table(&[head, each]));
     }
     let line = |one: &ForeseenCoefficient| {
         let shown = |value: Option<f64>| value.map_or("not identified".to_owned(), significant);
@@ -63,8 +72,6 @@ fn coefficients(forecast: &Forecast) -> String {
             times
         ]
     };
-    let length = format!("{} % length", short(100.0 * forecast.level));
-    let head = cells!["", "Std. error", length, "Not private", "Times"];
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(forecast.coefficients.iter().map(line)).collect();
     let left_out: String =
         forecast.left_out.iter().map(|one| format!("  {} will be left out: {}.\n", one.name, one.cause)).collect();
@@ -113,30 +120,21 @@ fn questions(forecast: &Forecast) -> String {
 }
 
 fn outlooks(forecast: &Forecast) -> String {
-    let Forecast { fit, recommended, classical, .. } = forecast;
+    let Forecast { fit, recommended, .. } = forecast;
     let better = recommended.std_error < WORTH_SAYING * fit.std_error;
-    let line = |name: &str, value: &dyn Fn(&Outlook) -> String, classical: &str| {
+    let line = |name: &str, value: &dyn Fn(&Outlook) -> String| {
         let recommended = better.then(|| value(recommended));
-        [name.to_owned(), value(fit)].into_iter().chain(recommended).chain([classical.to_owned()]).collect::<Vec<_>>()
+        [name.to_owned(), value(fit)].into_iter().chain(recommended).collect::<Vec<_>>()
     };
-    let heading = ["", "This fit"].into_iter().chain(better.then_some("Recommended")).chain(["Not private"]);
-    let length = format!("Length of a {} % interval", short(100.0 * forecast.level));
+    let heading = ["", "This fit"].into_iter().chain(better.then_some("Recommended"));
     let lines = [
         heading.map(str::to_owned).collect(),
-        line("Clip (gamma)", &|one| significant(one.clip), "-"),
-        line("Steps", &|one| one.steps.to_string(), "-"),
-        line("Rows clipped", &|one| percent(one.clipped), "-"),
-        line("Error from privacy", &|one| significant(one.privacy_error), "-"),
-        line("Error from sampling", &|one| significant(one.sampling_error), &significant(classical.std_error)),
-        line("Standard error", &|one| significant(one.std_error), &significant(classical.std_error)),
-        line(&length, &|one| significant(one.length), &significant(classical.length)),
-        line("Times the classical length", &|one| format!("{:.2}", one.times_classical), "1.00"),
+        line("Clip (gamma)", &|one| significant(one.clip)),
+        line("Steps", &|one| one.steps.to_string()),
+        line("Rows clipped", &|one| percent(one.clipped)),
+        line("Error from privacy, of that from sampling", &|one| percent(one.privacy_error / one.sampling_error)),
+        line("Times the classical length", &|one| format!("{:.2}", one.times_classical)),
     ];
-    let units = match (forecast.assumed.is_empty(), forecast.family) {
-        (true, _) => "in standard deviations of y",
-        (false, Family::Binomial) => "in log odds",
-        (false, _) => "in half ranges of the response",
-    };
     let advice = if better {
         format!(
             "  Use the recommended values with --clip {} --steps {}.\n",
@@ -146,10 +144,7 @@ fn outlooks(forecast: &Forecast) -> String {
     } else {
         String::new()
     };
-    format!(
-        "{}\n  Errors and lengths are those of one coefficient, {units} per standard deviation of its column.\n{advice}",
-        layout::table(&lines),
-    )
+    format!("{}{advice}", layout::table(&lines))
 }
 
 fn share(forecast: &Forecast) -> String {
@@ -161,20 +156,42 @@ fn share(forecast: &Forecast) -> String {
     }
 }
 
+/// What other budgets would buy: for each coefficient of a model that has room on the screen, in
+/// its own units.
 fn budgets(forecast: &Forecast) -> String {
+    let names = names_that_fit(forecast);
     let line = |at: &AtBudget| {
-        let mark = if at.rho == forecast.rho { "<- asked" } else { "" };
-        cells![
-            short(at.rho),
-            at.epsilon,
-            percent_up(at.guess),
-            significant(at.std_error),
-            significant(at.length),
-            format!("{:.2}", at.times_classical),
-            mark,
-        ]
+        let times = at.std_error / forecast.classical.std_error;
+        let facts = cells![short(at.rho), at.epsilon, percent_up(at.guess), format!("{times:.2}")];
+        let errors = names.iter().map(|&(place, _)| match at.std_errors.get(place) {
+            Some(error) => error.map_or("-".to_owned(), significant),
+            None => significant(at.std_error),
+        });
+        let mark = (at.rho == forecast.rho).then(|| "<- asked".to_owned());
+        facts.into_iter().chain(errors).chain(mark).collect()
     };
-    let head = cells!["rho", "epsilon", "Guess", "Std. error", "Length", "Times classical"];
+    let head = cells!["rho", "epsilon", "Guess", "Times"];
+    let head = head.into_iter().chain(names.iter().map(|(_, name)| (*name).to_owned())).collect();
     let lines: Vec<Vec<String>> = std::iter::once(head).chain(forecast.budgets.iter().map(line)).collect();
-    format!("Other budgets\n{}", layout::table(&lines))
+    format!("Standard errors at other budgets\n{}", layout::table(&lines))
+}
+
+/// The columns of the table of budgets: those asked about first, then the others but the constant.
+fn names_that_fit(forecast: &Forecast) -> Vec<(usize, &str)> {
+    let Forecast { coefficients, wants, effects, .. } = forecast;
+    if coefficients.is_empty() {
+        return vec![(0, "each")];
+    }
+    let asked = |name: &str| wants.iter().any(|one| one.name == name) || effects.iter().any(|one| one.name == name);
+    let mut names: Vec<(usize, &str)> = coefficients.iter().map(|one| one.name.as_str()).enumerate().collect();
+    names.retain(|(_, name)| *name != "(Intercept)" || asked(name));
+    names.sort_by_key(|(_, name)| !asked(name));
+    let mut room = ROOM;
+    names.retain(|(_, name)| {
+        let width = name.chars().count().max(NUMBER) + 2;
+        let fits = width <= room;
+        room = if fits { room - width } else { 0 };
+        fits
+    });
+    names
 }
