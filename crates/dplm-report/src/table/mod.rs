@@ -4,8 +4,8 @@
 //! documents that each interface already has, so that there is one implementation for all. Notes
 //! below the table state the guarantee, what the intervals are for, and what is void.
 
-mod docx;
 mod forms;
+mod docx;
 mod picture;
 
 use dplm::{
