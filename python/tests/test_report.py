@@ -111,7 +111,10 @@ return [...document.querySelectorAll('svg text')].filter(text => {
 WIDE = "return [...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent);"
 
 # Names in tables that take two lines.
-BROKEN = "return [...document.querySelectorAll('tbody th code')].filter(one => one.getClientRects().length > 1).map(one => one.textContent);"
+BROKEN = """
+const lines = one => new Set([...one.getClientRects()].map(box => box.top)).size;
+return [...document.querySelectorAll('tbody th code')].filter(one => lines(one) > 1).map(one => one.textContent);
+"""
 
 # Words of a picture that are too small to read on this screen.
 TINY = """
