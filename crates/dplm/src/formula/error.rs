@@ -176,8 +176,8 @@ pub enum FormulaError {
     },
     /// The response has levels.
     #[error(
-        "formula: the response '{column}' must be a number, not a category: store it in the data as 1 for one level and 0 for every \
-         other, then write {column}[0..1], a linear probability model"
+        "formula: the response '{column}' must be a number, or one of two levels for family binomial: store it in the data as 1 for one \
+         level and 0 for every other, then write {column}[0..1], a logit with family binomial and a linear probability model without"
     )]
     CategoricalResponse {
         /// The column.
@@ -194,7 +194,7 @@ pub enum FormulaError {
     },
     /// An offset in a logit: it is subtracted from the response, and a level is not a number.
     #[error(
-        "formula: offset() is not available for family binomial: leave it out, or put the column into the model as a term"
+        "formula: offset() is not available for family binomial: put the column into the model as a term, and see whether its interval has 1"
     )]
     OffsetOfBinary,
     /// Means of persons are subtracted from a response, which a level is not.
