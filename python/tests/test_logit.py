@@ -36,6 +36,13 @@ def test_lm_takes_the_family_and_least_squares_has_no_odds(wages):
         _ = linear.prsquared
 
 
+def test_counts_are_refused_with_what_to_fit_instead(wages):
+    with pytest.raises(dplm.RequestError, match="gaussian, binomial .* counts; a logit of whether there are any"):
+        dplm.glm("wage[0..60] ~ educ[0..20]", wages, family="poisson", rho=1)
+    with pytest.raises(dplm.RequestError, match="one of two levels"):
+        dplm.glm("union{no,yes,maybe} ~ educ[0..20]", wages, rho=1)
+
+
 def test_a_logit_is_refined(wages):
     # Ten times the budget: what is saved is more than the noise of a standard error.
     first = dplm.glm(FORMULA, wages, rho=0.05, seed=1)

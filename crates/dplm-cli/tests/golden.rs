@@ -58,7 +58,7 @@ const PLANS: [&str; 8] = [
     "plan -f F --rows 10000 --rho 0.1 --delta 1e-9",
 ];
 
-const REFUSED: [&str; 35] = [
+const REFUSED: [&str; 36] = [
     "fit rows.csv -f F --rho 1 --method functional",
     "fit",
     "fit rows.csv",
@@ -76,6 +76,7 @@ const REFUSED: [&str; 35] = [
     "fit rows.csv -f F --rho 0.00001",
     "fit rows.csv -f F --rho 1 --level 2",
     "fit rows.csv -f F --rho 1 --method magic",
+    "fit rows.csv -f F --rho 1 --family poisson",
     "fit rows.csv -f F --rho 1 --method auto --steps 3",
     "fit rows.csv -f F --rho 1 --interval batched --target population --method dpgd",
     "fit rows.csv -f F --rho 1 --target person",

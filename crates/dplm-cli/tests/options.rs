@@ -235,7 +235,7 @@ fn python_type(spec: &OptionSpec, command: Command) -> String {
         OptionKind::Number => "float",
         OptionKind::Whole if spec.flags.usual.is_some() => return "int | bool".to_owned(),
         OptionKind::Whole | OptionKind::Bytes => "int",
-        OptionKind::Text | OptionKind::Word(_) => "str",
+        OptionKind::Text | OptionKind::Word(..) => "str",
         OptionKind::Texts => "Sequence[str]",
         OptionKind::Sizes => "Mapping[str, int]",
         OptionKind::Moments => "MomentsLike",

@@ -61,7 +61,7 @@ fn understood(kind: OptionKind, given: &Bound<'_, PyAny>) -> PyResult<Value> {
         OptionKind::Truth => Value::Truth(given.extract()?),
         OptionKind::Number => Value::Number(given.extract()?),
         OptionKind::Whole | OptionKind::Bytes => Value::Whole(given.extract()?),
-        OptionKind::Text | OptionKind::Word(_) | OptionKind::Moments => Value::Text(given.extract()?),
+        OptionKind::Text | OptionKind::Word(..) | OptionKind::Moments => Value::Text(given.extract()?),
         OptionKind::Texts => Value::Texts(given.extract()?),
         OptionKind::Sizes => {
             Value::Sizes(Sizes(given.cast::<PyMapping>()?.items()?.extract::<Vec<_>>()?.into_iter().collect()))
@@ -202,7 +202,7 @@ fn kind(kind: OptionKind) -> &'static str {
         OptionKind::Truth => "truth",
         OptionKind::Number => "number",
         OptionKind::Whole | OptionKind::Bytes => "whole",
-        OptionKind::Text | OptionKind::Word(_) => "text",
+        OptionKind::Text | OptionKind::Word(..) => "text",
         OptionKind::Texts => "texts",
         OptionKind::Sizes => "sizes",
         OptionKind::Moments => "moments",

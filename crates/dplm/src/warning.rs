@@ -290,8 +290,9 @@ impl std::fmt::Display for Warning {
             ),
             Warning::Separated { names } => write!(
                 f,
-                "{} cannot be told: released numbers show that outcomes hardly ever contradict the fit there, as where a level, or a combination \
-                 of columns, has one outcome only, so that no number is large enough: merge the level with another, or leave the column out",
+                "{} cannot be told: released numbers do not show that outcomes ever contradict the fit there; they would not where a level, or a \
+                 combination of columns, has one outcome only, so that no number is large enough: merge the level with another, leave the column \
+                 out, or spend more",
                 listed(names)
             ),
             Warning::Vague => f.write_str(

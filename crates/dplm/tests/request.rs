@@ -121,7 +121,7 @@ fn every_option_takes_values_of_its_kind() {
             OptionKind::Whole | OptionKind::Bytes => Value::Whole(7),
             OptionKind::Text if spec.option == Opt::Csv => Value::Text("semicolon".to_owned()),
             OptionKind::Text => Value::Text("some text".to_owned()),
-            OptionKind::Word(words) => Value::Text(words().last().expect("a word").0.to_owned()),
+            OptionKind::Word(words, _) => Value::Text(words().last().expect("a word").0.to_owned()),
             OptionKind::Texts => Value::Texts(vec!["one".to_owned(), "two".to_owned()]),
             OptionKind::Sizes => Value::Sizes(Sizes::from([("a", 3)])),
             OptionKind::Moments => continue,

@@ -4,6 +4,7 @@ test_that("a mistake is a condition of its kind, with the sentence of the comman
   expect_error(dplm(wage_formula, wages, rho = "much"), "rho must be a number", class = "dplm_request_error")
   expect_error(dplm(wage_formula, wages, rho = 1, level = NULL), "level must be a number", class = "dplm_request_error")
   expect_error(dplm(wage_formula, wages, rho = 1, device = "abacus"), "device must be one of", class = "dplm_request_error")
+  expect_error(dplm(wage_formula, wages, rho = 1, family = "poisson"), "there is no private family for counts", class = "dplm_request_error")
   expect_error(dplm(wage_formula, wages, rho = 1, method = "wishart"), "runs in", class = "dplm_request_error")
   expect_error(dplm(wage_formula, wages, rho = 1, steps = 1.5), "steps must be a whole number", class = "dplm_request_error")
   expect_error(dplm(wage_formula, wages, rho = 1, method = "magic"), "auto, dpgd, adassp", class = "dplm_request_error")

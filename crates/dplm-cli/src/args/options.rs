@@ -1,10 +1,11 @@
 //! The options of the library's table, as arguments of the commands that take them.
 
-use std::{marker::PhantomData, path::PathBuf};
+use std::{ffi::OsStr, marker::PhantomData, path::PathBuf};
 
 use clap::{
     Arg, ArgAction, ArgMatches, FromArgMatches,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser},
+    error::{ContextKind, ContextValue},
     parser::ValueSource,
 };
 use dplm::{
@@ -168,7 +169,7 @@ fn valued(spec: &OptionSpec, argument: Arg) -> Arg {
         (None, Some(default)) => argument.default_value(default),
         (None, None) => argument,
     };
-    if matches!(spec.kind, OptionKind::Word(_)) || spec.option == Opt::Method {
+    if matches!(spec.kind, OptionKind::Word(..)) || spec.option == Opt::Method {
         argument.hide_possible_values(true)
     } else {
         argument
@@ -181,7 +182,7 @@ fn default(spec: &OptionSpec) -> Option<String> {
         Value::Nothing if spec.flags.auto => Some("auto".to_owned()),
         Value::Number(number) => Some(number.to_string()),
         Value::Whole(number) if !spec.flags.required => Some(number.to_string()),
-        Value::Text(text) if matches!(spec.kind, OptionKind::Word(_)) => Some(text),
+        Value::Text(text) if matches!(spec.kind, OptionKind::Word(..)) => Some(text),
         _ => None,
     }
 }
@@ -200,14 +201,39 @@ fn parser(spec: &OptionSpec) -> ValueParser {
         (_, OptionKind::Whole) => ValueParser::from(|text: &str| whole(text).map(Value::Whole)),
         (_, OptionKind::Bytes) => ValueParser::from(|text: &str| bytes(text).map(Value::Whole)),
         (_, OptionKind::Sizes) => ValueParser::from(|text: &str| text.parse().map(Value::Sizes)),
-        (_, OptionKind::Word(words)) => {
+        (_, OptionKind::Word(words, instead)) => {
             let listed = |(word, synonyms): (&'static str, &'static [&'static str])| {
                 PossibleValue::new(word).aliases(synonyms.iter().copied())
             };
             let auto = auto.then(|| PossibleValue::new("auto"));
-            PossibleValuesParser::new(auto.into_iter().chain(words().into_iter().map(listed))).map(Value::Text).into()
+            let words = PossibleValuesParser::new(auto.into_iter().chain(words().into_iter().map(listed)));
+            Words { words, instead }.map(Value::Text).into()
         }
         _ => ValueParser::from(|text: &str| Ok::<_, String>(Value::Text(text.to_owned()))),
+    }
+}
+
+/// One of some words, and what to do instead of one that people look for.
+#[derive(Clone)]
+struct Words {
+    words: PossibleValuesParser,
+    instead: Option<&'static str>,
+}
+
+impl TypedValueParser for Words {
+    type Value = String;
+
+    fn parse_ref(&self, command: &clap::Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        self.words.parse_ref(command, argument, value).map_err(|mut error| {
+            if let (Some(instead), None) = (self.instead, error.get(ContextKind::SuggestedValue)) {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![instead.into()]));
+            }
+            error
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.words.possible_values()
     }
 }
 

@@ -177,7 +177,7 @@ pub enum FormulaError {
     /// The response has levels.
     #[error(
         "formula: the response '{column}' must be a number, not a category: for the probability of the last of two levels, set the \
-         family to binomial; for a linear probability model, store 1 for that level and 0 for the other, and write {column}[0..1]"
+         family to binomial; for a linear probability model, store 1 for that level and 0 for every other, and write {column}[0..1]"
     )]
     CategoricalResponse {
         /// The column.
@@ -194,7 +194,7 @@ pub enum FormulaError {
     },
     /// An offset in a logit: it is subtracted from the response, and a level is not a number.
     #[error(
-        "formula: offset() is not available for family binomial: leave it out, or put the column into the model as a term"
+        "formula: offset() is not available for family binomial: put the column into the model as a term, and see whether its interval has 1"
     )]
     OffsetOfBinary,
     /// Means of persons are subtracted from a response, which a level is not.

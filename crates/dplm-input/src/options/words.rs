@@ -10,6 +10,9 @@ pub trait Choice: std::str::FromStr<Err = UnknownWord> + Copy + Send + Sync + 's
     /// The word for this value.
     fn word(self) -> &'static str;
 
+    /// What to do instead of a value that people look for and that there is not.
+    const INSTEAD: Option<&'static str> = None;
+
     /// Other words that mean the same, accepted and never printed.
     fn synonyms(self) -> &'static [&'static str];
 }
@@ -40,7 +43,7 @@ pub fn chosen<T: Choice>(word: &str) -> Result<T, UnknownWord> {
 #[macro_export]
 macro_rules! choice {
     (
-        $option:literal;
+        $option:literal $(, $instead:literal)?;
         $(#[$about:meta])*
         pub enum $name:ident {
             $($(#[$meaning:meta])* $value:ident = $word:literal $(| $synonym:literal)*,)+
@@ -64,6 +67,7 @@ macro_rules! choice {
         impl $crate::options::Choice for $name {
             const OPTION: &'static str = $option;
             const ALL: &'static [$name] = &[$($name::$value),+];
+            $(const INSTEAD: Option<&'static str> = Some($instead);)?
 
             fn word(self) -> &'static str {
                 self.name()
@@ -140,7 +144,8 @@ choice! {
 }
 
 choice! {
-    "family";
+    "family",
+    "there is no private family for counts; a logit of whether there are any, or log1p(count) by least squares, can be fitted";
     /// What a response is.
     #[derive(Default)]
     pub enum Family {

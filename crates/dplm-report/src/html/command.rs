@@ -42,7 +42,7 @@ fn written(spec: &OptionSpec, value: Value) -> Option<String> {
         Value::Number(number) if number.abs() < 1e-3 => Some(format!("{name} {number:e}")),
         Value::Number(number) => Some(format!("{name} {number}")),
         Value::Whole(number) => Some(format!("{name} {number}")),
-        Value::Text(word) if matches!(spec.kind, OptionKind::Word(_)) => Some(format!("{name} {word}")),
+        Value::Text(word) if matches!(spec.kind, OptionKind::Word(..)) => Some(format!("{name} {word}")),
         Value::Text(text) => Some(format!("{name} {}", quoted(&text))),
         Value::Sizes(sizes) => Some(format!("{name} {}", quoted(&sizes.to_string()))),
         Value::Texts(texts) => Some(format!("{name} {}", quoted(&texts.join(", ")))),

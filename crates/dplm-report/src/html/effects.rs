@@ -40,18 +40,17 @@ fn unit(fit: &Fit) -> (f64, String) {
 }
 
 fn caption(fit: &Fit) -> String {
-    let unit = match fit.design.model().response_bounds() {
+    let what = match fit.design.model().response_bounds() {
         Some((low, high)) => {
             // Bounds of functions are rounded outwards: those of log(1) hold a little more than 0.
             let shown = |end: f64| short(if end.abs() < 1e-9 * (high - low) { 0.0 } else { end });
-            format!("as a share of the response's own range, {} to {}", shown(low), shown(high))
+            format!("mean response, as a share of the response's own range, {} to {}", shown(low), shown(high))
         }
-        None if fit.family() == Family::Binomial => "as the log odds are counted".to_owned(),
-        None => "in standard deviations of the response".to_owned(),
+        None if fit.family() == Family::Binomial => "log odds".to_owned(),
+        None => "mean response, in standard deviations of the response".to_owned(),
     };
-    let what = if fit.family() == Family::Binomial { "log odds" } else { "mean response" };
     format!(
-        "What moving a column over its whole range (a category: from its reference level) does to the {what}, {unit}, with {} % intervals. \
+        "What moving a column over its whole range (a category: from its reference level) does to the {what}, with {} % intervals. \
          All else is held: numbers at the middle of their range, categories at their reference. Ranges were stated beforehand, so a wide one makes an \
          effect look large.",
         percent(fit.level)

@@ -115,7 +115,10 @@ fn reading(fit: &Fit) -> String {
     if has(|kind| matches!(kind, Kind::Bounded { .. })) {
         sentences.push("Values outside bounds were moved to the nearest one.");
     }
-    sentences.push("Each column is in its own units: the coefficient of a number is the change of the mean for one unit more of it.");
+    sentences.push(match fit.family() {
+        Family::Binomial => "Each column is in its own units: the coefficient of a number is the change of the log odds for one unit more of it.",
+        _ => "Each column is in its own units: the coefficient of a number is the change of the mean for one unit more of it.",
+    });
     if has(|kind| matches!(kind, Kind::Levels(_))) {
         sentences.push("The coefficient of a level is the difference from the reference level.");
     }

@@ -75,6 +75,14 @@ pub(crate) struct SpreadRatio {
     pub sampling_sd: f64,
 }
 
+/// The same along each kept parameter, and on average over all directions.
+pub(crate) struct SpreadRatios {
+    pub of_parameters: Vec<SpreadRatio>,
+    pub mean: f64,
+    /// The standard deviation of what the noise of gradients adds to the mean.
+    pub mean_sd: f64,
+}
+
 /// The inputs of Newton intervals: released and public numbers, in coordinates in which the entries
 /// of the curvature are independent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -201,25 +209,44 @@ impl Newton {
         found.and_then(|found| found.values.last().copied()).map_or(f64::INFINITY, |most| most.max(0.0).sqrt())
     }
 
-    /// What the gradients of `rows` rows vary by along each kept parameter, in units of what the
-    /// curvature implies. For a likelihood the two are equal, `a' V a = a' H a` for `a = B A^-1 e`
-    /// (White 1982).
-    pub(crate) fn spread_ratios(&self, rows: u64) -> Vec<SpreadRatio> {
+    /// The same with what sampling adds as it was released, which may be less than nothing.
+    pub(crate) fn as_released(self, sampling: &Sampling, curvature: &Curvature) -> Newton {
+        let Some(mut noise) = sampling.as_released(curvature) else { return self };
+        self.privacy.iter().enumerate().for_each(|(j, variance)| noise[(j, j)] += variance);
+        Newton { noise, ..self }
+    }
+
+    /// What the gradients of `rows` rows vary by, in units of what the curvature implies. For a
+    /// likelihood the two are equal (White 1982): along each kept parameter, `a' V a = a' H a` for
+    /// `a = B A^-1 e`, and on average over all directions, `tr(A^-1 B'VB)` is their number.
+    pub(crate) fn spread_ratios(&self, rows: u64) -> SpreadRatios {
         let (solved, rows) = (Solved::of(self), rows as f64);
+        let p = self.privacy.len();
+        let sampling = Mat::from_fn(p, p, |j, k| self.noise[(j, k)] - if j == k { self.privacy[j] } else { 0.0 });
         let ratio = |place: usize| {
             let unit: Vec<f64> = (0..self.kept.len()).map(|k| f64::from(u8::from(k == place))).collect();
             let (a, implied) = (times(&self.basis, &times(&solved.inverse, &unit)), solved.inverse[(place, place)]);
-            let privacy: f64 = a.iter().zip(&self.privacy).map(|(a, variance)| a * a * variance).sum();
             SpreadRatio {
                 parameter: self.kept[place],
-                value: (quadratic(&self.noise, &a) - privacy) * rows / implied,
+                value: quadratic(&sampling, &a) * rows / implied,
                 of_spread_sd: quadratic(&self.noise_uncertainty, &a) * rows / implied,
                 // In `e' A^-1 V A^-1 e / e' A^-1 e` the curvature is once more below than above.
                 of_curvature_sd: solved.law.covariance_form(&a, &a, &a).max(0.0).sqrt() / implied,
                 sampling_sd: (dot(&a, &a) / implied / rows).sqrt(),
             }
         };
-        (0..self.kept.len()).map(ratio).collect()
+        let whole = &self.basis * &solved.inverse * self.basis.transpose();
+        let (mut mean, mut variance) = (0.0, 0.0);
+        for (j, k) in (0..p).flat_map(|j| (0..p).map(move |k| (j, k))) {
+            mean += whole[(j, k)] * sampling[(j, k)];
+            variance += whole[(j, k)].powi(2) * self.noise_uncertainty[(j, j)] * self.noise_uncertainty[(k, k)];
+        }
+        let per_direction = rows / self.kept.len() as f64;
+        SpreadRatios {
+            of_parameters: (0..self.kept.len()).map(ratio).collect(),
+            mean: mean * per_direction,
+            mean_sd: variance.sqrt() * per_direction,
+        }
     }
 
     /// The covariance of the kept parameters' estimates.
@@ -449,6 +476,25 @@ mod tests {
         let both = newton(&run, sure, Some(&sampling)).intervals(&all, 0.95).unwrap();
         assert!((both[0].std_error.powi(2) - found[0].std_error.powi(2) - 1.0 / (400.0 * 4.0)).abs() < 1e-12);
         assert_eq!((both[0].df, both[0].identified), (None, true));
+    }
+
+    /// A spread of `v` where the curvature is `c` is `v / c` times as large, less than nothing too
+    /// where it was released as that; over all directions the noise of one is divided by the root
+    /// of their number.
+    #[test]
+    fn ratios_are_those_of_what_was_released() {
+        let run = quadratic_run(&Mat::identity(4, 4), &[0.0; 4], 1, 0.2);
+        let law = Curvature::released(diagonal(&[2.0; 4]), 0.0).unwrap();
+        let sampling = Sampling::from_matrix(400, diagonal(&[2.0, 1.0, 3.0, -0.4]), 0.5).unwrap();
+        let positive = newton(&run, law.clone(), Some(&sampling));
+        let ratios = positive.clone().as_released(&sampling, &law).spread_ratios(400);
+        let values: Vec<f64> = ratios.of_parameters.iter().map(|one| one.value).collect();
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        values.iter().zip([1.0, 0.5, 1.5, -0.2]).for_each(|(found, expected)| near(*found, expected));
+        near(positive.spread_ratios(400).of_parameters[3].value, 0.0);
+        ratios.of_parameters.iter().for_each(|one| near(one.of_spread_sd, 0.25));
+        near(ratios.mean, 0.7);
+        near(ratios.mean_sd, 0.125);
     }
 
     /// One coefficient: `h` observed as `m` with noise `s`, the mean iterate at `t`, its gradient

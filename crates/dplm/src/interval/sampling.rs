@@ -52,6 +52,15 @@ impl Sampling {
         Ok(Sampling { rows: rows as f64, spread: Spread::Matrix(matrix, noise_sd) })
     }
 
+    /// `V / n` in the axes of the curvature as it was released: its noise has mean zero in every
+    /// direction, which that of the positive part has not. `None` if the matrix was not released.
+    pub(super) fn as_released(&self, curvature: &Curvature) -> Option<Mat<f64>> {
+        match &self.spread {
+            Spread::Trace(..) => None,
+            Spread::Matrix(matrix, _) => Some(symmetric(matrix, curvature, self.rows)),
+        }
+    }
+
     /// `V / n` in the axes of the curvature, positive, and its uncertainty.
     ///
     /// A released matrix is used as it is, direction by direction. Errors that are larger in some
@@ -74,13 +83,18 @@ impl Sampling {
             }
             Spread::Matrix(matrix, noise_sd) => {
                 check_features("the gradient covariance", p, matrix.nrows())?;
-                let turned = curvature.axes.transpose() * matrix * &curvature.axes;
-                let symmetric = Mat::from_fn(p, p, |j, k| 0.5 * (turned[(j, k)] + turned[(k, j)]) / self.rows);
+                let symmetric = symmetric(matrix, curvature, self.rows);
                 let uncertainty = Mat::from_fn(p, p, |j, k| if j == k { noise_sd / self.rows } else { 0.0 });
                 Ok(Sampled { covariance: positive(&symmetric)?, uncertainty })
             }
         }
     }
+}
+
+/// A released matrix over the number of rows, in the axes of the curvature.
+fn symmetric(matrix: &Mat<f64>, curvature: &Curvature, rows: f64) -> Mat<f64> {
+    let turned = curvature.axes.transpose() * matrix * &curvature.axes;
+    Mat::from_fn(turned.nrows(), turned.ncols(), |j, k| 0.5 * (turned[(j, k)] + turned[(k, j)]) / rows)
 }
 
 /// The sampling covariance of the mean gradient.

@@ -67,6 +67,15 @@ impl Slot {
         }
     }
 
+    /// Whether it is 0 for the rows of other levels.
+    pub(crate) fn has_level(&self) -> bool {
+        match self {
+            Slot::Level { .. } => true,
+            Slot::Product(Product(factors)) => factors.iter().any(Factor::is_level),
+            Slot::Intercept | Slot::Number { .. } => false,
+        }
+    }
+
     fn of(factors: Vec<Factor>, ranges: &[Range]) -> Slot {
         match &factors[..] {
             [] => Slot::Intercept,

@@ -60,8 +60,9 @@ pub enum OptionKind {
     Bytes,
     /// A text.
     Text,
-    /// One of a few words, and others that mean the same.
-    Word(fn() -> Vec<(&'static str, &'static [&'static str])>),
+    /// One of a few words, and others that mean the same; what to do instead of one that there is
+    /// not.
+    Word(fn() -> Vec<(&'static str, &'static [&'static str])>, Option<&'static str>),
     /// Several texts.
     Texts,
     /// A whole number for each name.
@@ -80,9 +81,10 @@ impl OptionKind {
             OptionKind::Number => "a number".to_owned(),
             OptionKind::Whole | OptionKind::Bytes => "a whole number that is not negative".to_owned(),
             OptionKind::Text => "a text".to_owned(),
-            OptionKind::Word(words) => {
+            OptionKind::Word(words, instead) => {
                 let words: Vec<&str> = words().iter().map(|(word, _)| *word).collect();
-                format!("one of {}", words.join(", "))
+                let instead = instead.map_or_else(String::new, |instead| format!(" ({instead})"));
+                format!("one of {}{instead}", words.join(", "))
             }
             OptionKind::Texts => "texts".to_owned(),
             OptionKind::Sizes => "a whole number for each level, as north=1000,south=800".to_owned(),
@@ -275,7 +277,7 @@ macro_rules! word {
     ($($type:ty)+) => {
         $(impl Field for $type {
             const KIND: OptionKind =
-                OptionKind::Word(|| Self::ALL.iter().map(|value| (value.word(), value.synonyms())).collect());
+                OptionKind::Word(|| Self::ALL.iter().map(|value| (value.word(), value.synonyms())).collect(), Self::INSTEAD);
 
             fn read(value: Value) -> Option<$type> {
                 String::read(value)?.parse().ok()

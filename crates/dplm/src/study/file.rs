@@ -129,7 +129,9 @@ fn value_of(spec: &OptionSpec, value: &DeValue<'_>) -> Option<Value> {
         (OptionKind::Whole, DeValue::Integer(number)) => {
             number.as_str().replace('_', "").parse().ok().map(Value::Whole)
         }
-        (OptionKind::Text | OptionKind::Word(_), DeValue::String(text)) => Some(Value::Text(text.clone().into_owned())),
+        (OptionKind::Text | OptionKind::Word(..), DeValue::String(text)) => {
+            Some(Value::Text(text.clone().into_owned()))
+        }
         (OptionKind::Texts, DeValue::String(text)) => Some(Value::Texts(vec![text.clone().into_owned()])),
         (OptionKind::Texts, DeValue::Array(texts)) => {
             let text = |one: &Spanned<DeValue<'_>>| one.get_ref().as_str().map(str::to_owned);

@@ -53,7 +53,7 @@ fn understood(kind: OptionKind, given: TypedSexp) -> Option<Value> {
         OptionKind::Truth => Value::Truth(truth(given)?),
         OptionKind::Number => Value::Number(number(given)?),
         OptionKind::Whole | OptionKind::Bytes => Value::Whole(whole(number(given)?)?),
-        OptionKind::Text | OptionKind::Word(_) | OptionKind::Moments => Value::Text(text(given)?.to_owned()),
+        OptionKind::Text | OptionKind::Word(..) | OptionKind::Moments => Value::Text(text(given)?.to_owned()),
         OptionKind::Texts => Value::Texts(texts(given)?.into_iter().map(str::to_owned).collect()),
         OptionKind::Sizes => Value::Sizes(Sizes(sizes(given)?.into_iter().collect())),
         OptionKind::Path => Value::Path(text(given)?.into()),

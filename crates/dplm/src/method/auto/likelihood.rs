@@ -40,8 +40,8 @@ use super::{
 use crate::{
     Error, Progress,
     descend::{Descent, Trajectory, noise_sd},
-    interval::{Coordinates, Curvature, Newton, Sampling, SpreadRatio, chi_square_tail, without_noise},
-    lattice::{Number, Whitening},
+    interval::{Coordinates, Curvature, Newton, Sampling, SpreadRatio, SpreadRatios, chi_square_tail, without_noise},
+    lattice::{Number, Slot, Whitening},
     matrix::{dot, inverse, times, transposed_times},
     method::{ConfigError, noisy::NoisyMatrix},
     plan::{
@@ -72,10 +72,23 @@ const LARGEST_ROOT: f64 = 0.5;
 /// with this probability.
 const FALSE_ALARM: f64 = 0.01;
 /// Where outcomes vary by less than half of what the curvature says they do, for a coefficient,
-/// they never contradict the fit: a level, or a combination of columns, has one outcome only. They
-/// must be seen to vary at all, too, which noise alone would look like with a probability of 5 %.
+/// they never contradict the fit: a level, or a combination of columns, has one outcome only. So it
+/// is on average over all directions where a combination of columns tells every outcome.
 const LEAST_SPREAD: f64 = 0.5;
-const SEEN: f64 = 1.645;
+/// They must be seen to vary at all, too. Noise alone would look like it with a probability of .001
+/// for a level, and of .01 for all directions together, where the linear function of a long row must
+/// look known as well. A number tells the outcomes of some rows alone only if all others have the
+/// same value of it: .05.
+const SEEN: f64 = 3.09;
+const SEEN_OF_ALL: f64 = 2.33;
+const SEEN_OF_NUMBER: f64 = 1.645;
+/// Where a combination of columns tells every outcome, the ratio is that of the integrals of
+/// `s(-x)^2` and of `s(x) s(-x)` over `x > 0` across it, for the sigmoid `s`: `2 ln 2 - 1`. It is
+/// smaller along it.
+const SPREAD_OF_ALL: f64 = 2.0 * std::f64::consts::LN_2 - 1.0;
+/// In rows of one outcome whose probability is `p` the ratio is `(1 - p) / p`: where the fit gives
+/// them at least .9, this much at most.
+const SPREAD_OF_ONE: f64 = 0.11;
 /// Where they vary by more than this many times that, and by more than this many standard
 /// deviations beyond chance, the logit is not the whole truth.
 const MOST_SPREAD: f64 = 1.2;
@@ -117,8 +130,6 @@ pub(super) struct Curved {
 /// What intervals are made from.
 pub(super) struct Inferred {
     pub newton: Newton,
-    /// Standardised parameters that were in the descent and could not be resolved by the curvature.
-    pub dropped: Vec<usize>,
     pub doubt: Doubt,
     /// Standardised parameters along which outcomes vary more than a logit says, and how many times
     /// as much they do at most.
@@ -150,7 +161,8 @@ impl Doubt {
 /// The rights to release what intervals need.
 struct Rights {
     curvature: Spend,
-    spread: Option<Spend>,
+    /// Also where the draw of the rows adds nothing to intervals: it shows separation.
+    spread: Spend,
     averages: Option<[Spend; 3]>,
 }
 
@@ -164,8 +176,7 @@ impl<A: Ask> Sequence<'_, A> {
         let curvature = self.spend("curvature of the likelihood", rules.curvature_share(white.radius))?;
         let gamma_sq = threshold.gamma.powi(2);
         let share = rules.spread_share_at(gamma_sq, 1.0 + rules.privacy_variance(gamma_sq));
-        let is_wanted = rules.covers_population();
-        let spread = is_wanted.then(|| self.spend("covariance of the gradients", share)).transpose()?;
+        let spread = self.spend("covariance of the gradients", share)?;
         let averages = match self.gives_averages(white) {
             true => Some([
                 self.spend("mean variance of the response", EFFECTS_SHARE)?,
@@ -243,11 +254,12 @@ impl Sequence<'_, OnAssumptions<'_>> {
             drop(self.spend_on_last_pass()?);
         }
         let releases = self.budget.releases();
+        let counts = |spread: Spend| Some(spread).filter(|_| plan.rules().covers_population());
         Ok(self.ask.planned_likelihood(
             &white,
             &threshold,
             noise,
-            rights.map(|one| (one.curvature, one.spread)),
+            rights.map(|one| (one.curvature, counts(one.spread))),
             releases,
         ))
     }
@@ -389,12 +401,15 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         let law = Curvature::of_scaled_columns(seen.mean.clone(), seen.noise_sd)?;
         let (coordinates, dropped) = self.plan.in_model(&law, &white.coordinates, self.design);
         let there = Newton::new(&steps.as_run(), &coordinates, &law, None)?.in_coordinates(&coordinates);
-        let spread = rights.spread.map(|spend| self.ask.spread(&at(descent, &there), spend)).transpose()?;
+        let spread = self.ask.spread(&at(descent, &there), rights.spread)?;
         let averages = rights.averages.map(|spends| self.ask.averages(&there, descent, spends)).transpose()?;
         let last = Mean::of(&self.last_pass(&there, descent)?);
-        let sampling = self.sampling(spread.as_ref())?;
+        let released = self.sampling(&spread)?;
+        let alone = Newton::new(&last.as_run(), &coordinates, &law, Some(&released))?;
+        let ratios = alone.as_released(&released, &law).spread_ratios(self.plan.rows);
         let pooled = steps.pooled(last, &coordinates.basis);
-        let newton = Newton::new(&pooled.as_run(), &coordinates, &law, sampling.as_ref())?;
+        let covers_population = self.plan.rules().covers_population();
+        let newton = Newton::new(&pooled.as_run(), &coordinates, &law, Some(&released).filter(|_| covers_population))?;
         let averages = averages.map(|averages| averages.among(self.complete(white)));
         let found = newton.in_coordinates(&coordinates);
         let quality = averages.as_ref().zip(curved.response).and_then(|(averages, response)| {
@@ -406,15 +421,18 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
                 theta: &found,
                 constant: white.coordinates.basis.col_as_slice(0),
                 gradient_noise_var: pooled.noise_var,
-                spread: spread.as_ref(),
+                spread: Some(&spread).filter(|_| covers_population),
                 rows: self.plan.rows as f64,
                 complete: self.complete(white),
             };
             of_model.quality(self.plan.request.level).filter(|_| coordinates.kept.first() == Some(&0))
         });
-        let inferred = self.told(curved, newton, &coordinates, sampling.is_some());
+        // The steps were made with what was dropped, and no gradient says where they would have led
+        // without: a logit is not linear.
+        let is_lost = !dropped.is_empty();
+        let inferred = self.told(curved, newton, (&coordinates, is_lost), Some(ratios));
         let effects = averages.map(|averages| Effects { there, averages, coordinates });
-        Ok(Inferred { dropped, effects, quality, ..inferred })
+        Ok(Inferred { effects, quality, ..inferred })
     }
 
     /// What intervals need at an earlier estimate, pooled with it.
@@ -428,53 +446,72 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         let (white, there) = (&curved.white, &curved.start);
         let seen = self.ask.curvature(white, &at(descent, there), rights.curvature)?;
         let law = Curvature::of_scaled_columns(seen.mean, seen.noise_sd)?;
-        let spread = rights.spread.map(|spend| self.ask.spread(&at(descent, there), spend)).transpose()?;
-        let sampling = self.sampling(spread.as_ref())?;
+        let spread = self.ask.spread(&at(descent, there), rights.spread)?;
+        let sampling = Some(self.sampling(&spread)?).filter(|_| self.plan.rules().covers_population());
         let newton = Newton::new(&Mean::of(run).as_run(), &white.coordinates, &law, sampling.as_ref())?;
         let pooled = earlier.newton.pooled(&newton)?;
-        Ok(self.told(curved, pooled, &white.coordinates, sampling.is_some()))
+        // What the first release withheld stays so.
+        let ratios = sampling.map(|_| pooled.spread_ratios(self.plan.rows));
+        Ok(self.told(curved, pooled, (&white.coordinates, false), ratios))
     }
 
-    /// The covariance of the mean gradient that the draw of the rows makes, where it was released.
-    fn sampling(&self, spread: Option<&NoisyMatrix>) -> Result<Option<Sampling>, Error> {
-        let of = |spread: &NoisyMatrix| Sampling::from_matrix(self.plan.rows, spread.mean.clone(), spread.noise_sd);
-        Ok(spread.map(of).transpose()?)
+    /// The covariance of the mean gradient that the draw of the rows makes.
+    fn sampling(&self, spread: &NoisyMatrix) -> Result<Sampling, Error> {
+        Ok(Sampling::from_matrix(self.plan.rows, spread.mean.clone(), spread.noise_sd)?)
     }
 
     /// An estimate without the numbers that released ones leave in doubt, and what these say of the
     /// model.
-    fn told(&self, curved: &Curved, newton: Newton, coordinates: &Coordinates, has_spread: bool) -> Inferred {
-        let ratios = if has_spread { newton.spread_ratios(self.plan.rows) } else { Vec::new() };
-        let doubt = self.doubt(&newton, coordinates, curved, &ratios);
+    fn told(
+        &self,
+        curved: &Curved,
+        newton: Newton,
+        (coordinates, is_lost): (&Coordinates, bool),
+        ratios: Option<SpreadRatios>,
+    ) -> Inferred {
+        let separated = ratios.as_ref().map_or_else(Vec::new, |ratios| self.separated(ratios, &curved.white));
+        let doubt = match is_lost || is_vague(&newton, coordinates, curved) {
+            true => Doubt::Vague,
+            false if separated.is_empty() => Doubt::None,
+            false => Doubt::Separated(separated),
+        };
         let newton = newton.withholding(doubt.withheld(coordinates));
-        let misfit = misfit(&ratios, curved.longest / curved.level.sqrt())
+        let misfit = ratios
+            .and_then(|ratios| misfit(&ratios.of_parameters, curved.longest / curved.level.sqrt()))
             .filter(|_| matches!(doubt, Doubt::None) && self.rows_count_alike());
-        Inferred { newton, dropped: Vec::new(), doubt, misfit, effects: None, quality: None }
+        Inferred { newton, doubt, misfit, effects: None, quality: None }
     }
 
-    /// Whether released numbers leave a fit in doubt.
-    fn doubt(&self, newton: &Newton, coordinates: &Coordinates, curved: &Curved, ratios: &[SpreadRatio]) -> Doubt {
-        let places: Vec<usize> =
-            coordinates.kept.iter().filter_map(|j| curved.before.kept.iter().position(|one| one == j)).collect();
-        let before = curved.before.only(&places);
-        if QUANTILE * curved.longest * newton.largest_error(&before.basis) > KNOWN_TO {
-            return Doubt::Vague;
+    /// The parameters in which outcomes are not seen to contradict the fit.
+    fn separated(&self, ratios: &SpreadRatios, white: &White) -> Vec<usize> {
+        let Some(unit) = self.spread_of_model(white) else { return Vec::new() };
+        let least = LEAST_SPREAD * unit;
+        let is_complete = ratios.mean < least.max(SPREAD_OF_ALL * unit + SEEN_OF_ALL * ratios.mean_sd);
+        let bound = |one: &SpreadRatio| match self.is_of_level(one.parameter) {
+            true => SPREAD_OF_ONE * unit + SEEN * one.of_spread_sd,
+            false => SEEN_OF_NUMBER * one.of_spread_sd,
+        };
+        let is_separated = |one: &&SpreadRatio| is_complete || one.value < least.max(bound(one));
+        ratios.of_parameters.iter().filter(is_separated).map(|one| one.parameter).collect()
+    }
+
+    /// Whether a parameter is that of a level, or of what a level multiplies. Where there are
+    /// levels the constant is that of those that have no parameter.
+    fn is_of_level(&self, parameter: usize) -> bool {
+        let slots = self.design.slots();
+        match &slots[parameter] {
+            Slot::Intercept => slots.iter().any(Slot::has_level),
+            slot => slot.has_level(),
         }
-        let Some(least) = self.least_spread(&curved.white) else { return Doubt::None };
-        let is_separated = |one: &&SpreadRatio| one.value < least.max(SEEN * one.of_spread_sd);
-        let separated: Vec<usize> = ratios.iter().filter(is_separated).map(|one| one.parameter).collect();
-        if separated.is_empty() { Doubt::None } else { Doubt::Separated(separated) }
     }
 
-    /// The least spread of gradients, in units of the curvature, at which outcomes are taken to
-    /// contradict the fit. Where rows are weighted by `w` the spread is about `E w^2 / E w`, at
-    /// least the mean weight; `None` if that is not known.
-    fn least_spread(&self, white: &White) -> Option<f64> {
-        let expected = match self.design.weights() {
+    /// The spread of gradients under the model, in units of the curvature. Where rows are weighted
+    /// by `w` it is about `E w^2 / E w`, at least the mean weight; `None` if that is not known.
+    fn spread_of_model(&self, white: &White) -> Option<f64> {
+        match self.design.weights() {
             None => Some(1.0),
             Some(_) => white.mean_weight.map(|mean| mean / self.design.weight_unit()),
-        };
-        expected.map(|expected| LEAST_SPREAD * expected)
+        }
     }
 
     /// The gradient at a point, on all that is left.
@@ -563,6 +600,14 @@ impl Mean {
             noise_var: weight.powi(2) * self.noise_var + (1.0 - weight).powi(2) * last.noise_var,
         }
     }
+}
+
+/// Whether too little is known of the linear function of a long row.
+fn is_vague(newton: &Newton, coordinates: &Coordinates, curved: &Curved) -> bool {
+    let place_of = |j: &usize| curved.before.kept.iter().position(|one| one == j);
+    let places: Vec<usize> = coordinates.kept.iter().filter_map(place_of).collect();
+    let before = curved.before.only(&places);
+    QUANTILE * curved.longest * newton.largest_error(&before.basis) > KNOWN_TO
 }
 
 /// `theta - size H^-1 g`, no further than the longest step, `H` the curvature where rows are

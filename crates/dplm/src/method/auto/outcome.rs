@@ -92,14 +92,14 @@ impl Likely {
         let summary = MethodSummary::new(NAME, threshold.gamma, descent.steps(), STEP_SIZE, run.noise_sd);
         let outcome = Outcome::of(plan.request.target(), summary, releases, vec![standardised(&run, &white)]);
         let outcome = Outcome { whitening: Some(white.whitening.clone()), ..outcome };
-        let Some(likelihood::Inferred { newton, dropped, doubt, misfit, effects, quality }) = inferred else {
+        let Some(likelihood::Inferred { newton, doubt, misfit, effects, quality }) = inferred else {
             let theta = times(&white.whitening.matrix(), &infer::predicted(&run, &white.moments, 0.0));
             return Ok(outcome.with_estimates(design, &theta));
         };
         let (names, inference) = (design.names(), Inference::from(newton));
         let marginal_effects =
             effects.map_or(Ok(Vec::new()), |effects| effects.of(&inference, design, plan.request.level))?;
-        let left_out = all_left_out(&white, &dropped, names);
+        let left_out = all_left_out(&white, &[], names);
         let mut warnings: Vec<Warning> = Vec::new();
         warnings.extend((!left_out.is_empty()).then(|| Warning::LeftOut { columns: left_out.clone() }));
         warnings.extend(in_doubt(&doubt, names));
