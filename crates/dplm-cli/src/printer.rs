@@ -5,6 +5,8 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
+use dplm::options::{Interface, of_other_programs};
+
 use crate::exit::Failure;
 
 /// Writes results, notes and errors.
@@ -116,6 +118,10 @@ fn one_sentence(text: &str) -> String {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = text.split("\n\n").next().unwrap_or_default();
     let sentence = words(first.strip_prefix("error: ").unwrap_or(first));
+    let unknown = sentence.strip_prefix("unexpected argument '--").and_then(|rest| rest.split('\'').next());
+    if let Some(answer) = unknown.and_then(|name| of_other_programs(&name.replace('-', "_"), Interface::Command)) {
+        return answer;
+    }
     let mut tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
     // That an option could be passed as a value is never what was meant.
     match tips.find(|tip| !tip.starts_with("to pass")) {
@@ -145,5 +151,7 @@ mod tests {
         let text =
             "error: unexpected argument '--roh' found\n\n  tip: a similar argument exists: '--rho'\n\nUsage: x\n";
         assert_eq!(one_sentence(text), "unexpected argument '--roh' found: a similar argument exists: '--rho'");
+        let text = "error: unexpected argument '--cluster' found\n\nUsage: dplm fit\n";
+        assert!(one_sentence(text).starts_with("there is no --cluster: "), "{}", one_sentence(text));
     }
 }

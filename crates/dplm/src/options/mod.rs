@@ -43,3 +43,28 @@ macro_rules! names {
 }
 
 option_table!(names);
+
+/// What to do in place of an option that other programs have, by its name; `None` if none of them
+/// is known to have it.
+pub fn of_other_programs(name: &str, to: Interface) -> Option<String> {
+    let errors = ["cluster", "clusters", "cov_type", "se", "vce", "vcov"];
+    let advice = Advice::new("standard errors allow for errors of any size, and are clustered by what is protected: ")
+        .setting(Opt::Person, "firm")
+        .text(" clusters by firm and protects whole firms, with the noise of a table that has one row for each");
+    errors.contains(&name).then(|| format!("there is no {}: {}", to.flag(name), advice.spelled(to)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_programs_options_are_answered() {
+        let of = |name, to| of_other_programs(name, to).unwrap_or_default();
+        let sentence = of("cluster", Interface::Command);
+        assert!(sentence.starts_with("there is no --cluster: ") && sentence.contains("--person firm clusters"));
+        assert!(of("cov_type", Interface::Command).starts_with("there is no --cov-type: "));
+        assert!(of("cluster", Interface::Python).contains("person=\"firm\" clusters"));
+        assert_eq!(of("clutser", Interface::R), "");
+    }
+}
