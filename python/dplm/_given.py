@@ -7,16 +7,18 @@ sentences name the argument and what it must be.
 
 from __future__ import annotations
 
+import functools
 import numbers
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dplm import _native
 from dplm._errors import RequestError
 
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 _QUOTED = re.compile(r"'([^']+)'")
 _PATH = (str, os.PathLike)
 _TYPES: dict[str, Any] = {"truth": bool, "number": numbers.Number, "whole": numbers.Number, "text": str, "sizes": Mapping, "path": _PATH}
@@ -43,6 +45,18 @@ def check(**given: Any) -> None:
         kind, wanted = _KINDS[name]
         if one is not None and not isinstance(one, kind):
             raise RequestError(f"{name} must be {wanted}, not {type(one).__name__}")
+
+
+def answering(function: _F) -> _F:
+    """The function, which says what to do in place of an argument that other packages have."""
+
+    @functools.wraps(function)
+    def answered(*given: Any, **named: Any) -> Any:
+        for answer in filter(None, map(_native.of_other_programs, named)):
+            raise RequestError(answer)
+        return function(*given, **named)
+
+    return cast(_F, answered)
 
 
 def text(name: str, given: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from dplm import _data, _native
 from dplm._errors import FitWarning, PrivacyWarning, RequestError, warn
 from dplm._fit import Fit
+from dplm._given import answering
 from dplm._groups import GroupedFit
 from dplm._ledger import Ledger
 from dplm._moments import MomentsLike
@@ -96,6 +97,7 @@ def lm(
     dry_run: Literal[False] = False,
     **options: Unpack[LmOptions],
 ) -> GroupedFit: ...
+@answering
 def lm(
     formula: str | os.PathLike[str],
     data: Any = None,

@@ -116,3 +116,14 @@ def test_what_makes_no_sense_is_refused_and_names_nobody(visits):
     with pytest.raises(dplm.DataError, match="strict") as refusal:
         dplm.lm(FORMULA, secret, rho=0.5, person="id", strict=True)
     assert "943-77" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("option", ["cluster", "vcov", "cov_type"])
+def test_clusters_elsewhere_are_answered(visits, option):
+    with pytest.raises(dplm.RequestError, match=f'there is no {option}: .* person="firm" clusters by firm'):
+        dplm.lm(FORMULA, visits, rho=0.5, **{option: "firm"})
+
+
+def test_persons_are_no_term(visits):
+    with pytest.raises(dplm.RequestError, match="'id' identifies the persons who are protected"):
+        dplm.lm(FORMULA + " + id", visits, rho=0.5, person="id")

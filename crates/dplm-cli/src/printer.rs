@@ -5,7 +5,9 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
-use crate::{args::elsewhere, exit::Failure};
+use dplm::options::{Interface, of_other_programs};
+
+use crate::exit::Failure;
 
 /// Writes results, notes and errors.
 pub struct Printer {
@@ -82,10 +84,7 @@ impl Printer {
 
     /// Answers a command line that asks for help or the version, or that was wrong.
     pub fn answer_to_command_line(answer: &clap::Error) -> u8 {
-        use clap::error::{
-            ContextKind,
-            ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion},
-        };
+        use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
         match answer.kind() {
             DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => {
                 // Nothing can be done if the help cannot be written.
@@ -93,9 +92,7 @@ impl Printer {
                 u8::from(answer.use_stderr()) * 2
             }
             _ => {
-                let option = answer.get(ContextKind::InvalidArg).map(ToString::to_string);
-                let here = option.as_deref().and_then(elsewhere::option_here);
-                Printer::tell(&one_sentence(&answer.to_string(), here));
+                Printer::tell(&one_sentence(&answer.to_string()));
                 2
             }
         }
@@ -117,13 +114,17 @@ impl Printer {
 
 /// The first paragraph of an error of the command-line parser on one line, with what to type
 /// instead, the parser's tip, or where to look.
-fn one_sentence(text: &str, instead: Option<&str>) -> String {
+fn one_sentence(text: &str) -> String {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = text.split("\n\n").next().unwrap_or_default();
     let sentence = words(first.strip_prefix("error: ").unwrap_or(first));
+    let unknown = sentence.strip_prefix("unexpected argument '--").and_then(|rest| rest.split('\'').next());
+    if let Some(answer) = unknown.and_then(|name| of_other_programs(&name.replace('-', "_"), Interface::Command)) {
+        return answer;
+    }
     let mut tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
     // That an option could be passed as a value is never what was meant.
-    match instead.or_else(|| tips.find(|tip| !tip.starts_with("to pass"))) {
+    match tips.find(|tip| !tip.starts_with("to pass")) {
         Some(tip) => format!("{sentence}: {}", words(tip)),
         None => format!("{sentence}: see {} --help", command_of(text)),
     }
@@ -144,12 +145,13 @@ mod tests {
     fn parser_errors_become_one_sentence() {
         let text = "error: the following required arguments were not provided:\n  --rows <N>\n  --out <FILE>\n\nUsage: dplm simulate --rows <N>\n";
         assert_eq!(
-            one_sentence(text, None),
+            one_sentence(text),
             "the following required arguments were not provided: --rows <N> --out <FILE>: see dplm simulate --help"
         );
         let text =
             "error: unexpected argument '--roh' found\n\n  tip: a similar argument exists: '--rho'\n\nUsage: x\n";
-        assert_eq!(one_sentence(text, None), "unexpected argument '--roh' found: a similar argument exists: '--rho'");
-        assert_eq!(one_sentence(text, Some("write --rho R")), "unexpected argument '--roh' found: write --rho R");
+        assert_eq!(one_sentence(text), "unexpected argument '--roh' found: a similar argument exists: '--rho'");
+        let text = "error: unexpected argument '--cluster' found\n\nUsage: dplm fit\n";
+        assert!(one_sentence(text).starts_with("there is no --cluster: "), "{}", one_sentence(text));
     }
 }

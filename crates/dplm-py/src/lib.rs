@@ -37,7 +37,7 @@ mod _native {
         groups::NativeGroupedFit,
         ledger::NativeLedger,
         not_private::{NotPrivate, encoded},
-        request::{columns, model_file, option_kinds},
+        request::{columns, model_file, of_other_programs, option_kinds},
         study::{NativeStudy, again, refine, study},
         table::NativeTable,
         tools::{NativeSimulated, command_line, plan, plan_page, rho, simulate, table},

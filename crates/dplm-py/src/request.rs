@@ -4,7 +4,7 @@ use dplm::{
     CheckedFit, FitRequest, RunOptions,
     method::Entry,
     moments::Moments,
-    options::Choice,
+    options::{self, Choice, Interface},
     privacy::Rho,
     request::{AccountOptions, Instead, OPTIONS, OptionKind, OptionSpec, PlanQuestion, Said, Sizes, Value},
     table::Source,
@@ -195,6 +195,12 @@ pub fn option_kinds(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         kinds.set_item(spec.option.name(), described)?;
     }
     Ok(kinds)
+}
+
+/// What to do in place of an argument that other packages have; `None` if none is known to have it.
+#[pyfunction]
+pub fn of_other_programs(name: &str) -> Option<String> {
+    options::of_other_programs(name, Interface::Python)
 }
 
 fn kind(kind: OptionKind) -> &'static str {

@@ -174,8 +174,9 @@ pub struct FirstStage {
     pub df: usize,
     /// The probability of a statistic at least this large if they do not.
     pub p_value: f64,
-    /// The Anderson-Rubin set at the level of the fit: the values of the coefficient that are not
-    /// rejected, in order. Empty where all are.
+    /// The set at the level of the fit: the values of the coefficient that are not rejected, by
+    /// Anderson and Rubin's test or, of several instruments, by a conditional likelihood ratio, in
+    /// order. Empty where all are.
     pub set: Vec<Piece>,
     /// The test that the instruments agree about the coefficient; `None` if there is one.
     pub disagreement: Option<Disagreement>,

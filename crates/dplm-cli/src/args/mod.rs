@@ -1,7 +1,6 @@
 //! What was typed: names and shapes only. What it means the library checks.
 
 mod common;
-pub mod elsewhere;
 pub mod options;
 mod fit;
 mod saved;

@@ -317,6 +317,24 @@ pub enum FormulaError {
         /// What was written.
         level: String,
     },
+    /// Shares that are not those of the cohorts.
+    #[error(
+        "formula: 'shares' in i(...) has a positive number for each level of the treated except the first, in their order: there are {cohorts}"
+    )]
+    SharesOfCohorts {
+        /// How many cohorts there are.
+        cohorts: usize,
+    },
+    /// Several regressors with instruments.
+    #[error(
+        "formula: '{}' stand before '~', and one regressor has instruments: instrument one at a time, with the others out of the model or \
+         among the controls",
+        .columns.join("' and '")
+    )]
+    SeveralEndogenous {
+        /// The columns.
+        columns: Vec<String>,
+    },
     /// The model file is not TOML.
     #[error("model file: not valid TOML at line {line}: {problem}")]
     NotToml {

@@ -11,6 +11,8 @@ pub struct Event {
     pub of: Option<String>,
     /// The level of the period that has no coefficient.
     pub reference: String,
+    /// What the levels of the treated, the cohorts, count in averages; all alike where there are none.
+    pub shares: Vec<f64>,
 }
 
 /// The rows that one column of an event is 1 for: those with a level of the period and, where only

@@ -296,9 +296,14 @@ impl Model {
             return Err(FormulaError::EventOfNumber { column: column.to_owned() });
         }
         let (levels, reference) = (self.levels_of(&event.period).unwrap_or_default(), &event.reference);
-        match levels.contains(reference) {
+        if !levels.contains(reference) {
+            return Err(FormulaError::NoSuchReference { column: event.period.clone(), level: reference.clone() });
+        }
+        let cohorts = event.of.as_ref().map_or(0, |of| self.levels_of(of).map_or(0, |levels| levels.len() - 1));
+        let is_share = |share: &f64| *share > 0.0 && share.is_finite();
+        match event.shares.is_empty() || event.shares.len() == cohorts && event.shares.iter().all(is_share) {
             true => Ok(()),
-            false => Err(FormulaError::NoSuchReference { column: event.period.clone(), level: reference.clone() }),
+            false => Err(FormulaError::SharesOfCohorts { cohorts }),
         }
     }
 

@@ -46,6 +46,7 @@ const OFFSET: &str = "offset";
 /// The function of an event study, and its last argument.
 const EVENT: &str = "i";
 const REFERENCE: &str = "ref";
+const SHARES: &str = "shares";
 
 impl Formula {
     /// Reads a formula such as `log(y[1..10]) ~ x[-1..1] * g{a,b} + poly(z[0..1], 2) + 0`.
@@ -202,11 +203,15 @@ impl Parser<'_> {
                     by.push(self.variable("an instrument, after '+'")?);
                 }
                 instrument = Some(Instrument { of, by });
-            } else if within.is_empty() {
-                within = self.after_first(of)?;
-            } else {
+                continue;
+            }
+            let columns = self.after_first(of)?;
+            if self.scanner.eat("~") {
+                return Err(FormulaError::SeveralEndogenous { columns });
+            } else if !within.is_empty() {
                 return Err(self.scanner.expected("'~' and the instrument"));
             }
+            within = columns;
         }
         match self.scanner.at_end() {
             true => Ok((within, instrument)),
@@ -388,14 +393,37 @@ impl Parser<'_> {
             }
         }
         let reference = self.scanner.argument("the level that is the reference of 'i(...)'")?;
+        let shares = self.shares()?;
         self.close()?;
-        Ok(Variable::Event(Event { period, of, reference }))
+        Ok(Variable::Event(Event { period, of, reference, shares }))
+    }
+
+    /// `, shares = {0.7,0.3}` where it is next.
+    fn shares(&mut self) -> Result<Vec<f64>, FormulaError> {
+        if !self.scanner.eat(",") {
+            return Ok(Vec::new());
+        }
+        let wanted = "'shares = {' and the share of each cohort, as in shares = {0.7,0.3}";
+        if !(self.eat_named(SHARES) && self.scanner.eat("{")) {
+            return Err(self.scanner.expected(wanted));
+        }
+        let mut shares = vec![self.scanner.number(wanted, SHARES)?];
+        while self.scanner.eat(",") {
+            shares.push(self.scanner.number(wanted, SHARES)?);
+        }
+        self.scanner.expect("}", "'}' after the shares")?;
+        Ok(shares)
     }
 
     /// Reads `ref =` where it is next.
     fn eat_reference(&mut self) -> bool {
+        self.eat_named(REFERENCE)
+    }
+
+    /// Reads `name =` where it is next.
+    fn eat_named(&mut self, name: &str) -> bool {
         let start = self.scanner.position;
-        let found = self.scanner.name("").is_ok_and(|found| found == REFERENCE) && self.scanner.eat("=");
+        let found = self.scanner.name("").is_ok_and(|found| found == name) && self.scanner.eat("=");
         self.scanner.position = if found { self.scanner.position } else { start };
         found
     }

@@ -6,7 +6,7 @@ use super::{Event, EventCell, Model, Variable};
 
 /// The coefficients of an event, in the order of its periods; or their averages over cohorts, by
 /// periods since each cohort was treated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EventStudy {
     /// The category that is passed through.
@@ -19,19 +19,21 @@ pub struct EventStudy {
     pub before: usize,
     /// Whom the coefficients are of, as the formula calls them; `None` if all rows are.
     pub of: Option<String>,
-    /// The names of the coefficients of each level, which count alike in an average; empty at the
-    /// reference.
+    /// The names of the coefficients of each level; empty at the reference.
     pub coefficients: Vec<Vec<String>>,
+    /// What each of them counts in an average; they sum to 1.
+    pub weights: Vec<Vec<f64>>,
+    /// Whether averages count cohorts by shares that the formula gives, and not alike.
+    pub has_shares: bool,
     /// Whether the periods have effects of their own in the model, without which these are no
     /// differences between the treated and others.
     pub has_periods: bool,
 }
 
 impl EventStudy {
-    /// The coefficients of each period before the event, in the order in which the formula lists
-    /// its levels.
-    pub fn before(&self) -> impl Iterator<Item = &[String]> {
-        self.coefficients[..self.before].iter().map(Vec::as_slice).filter(|names| !names.is_empty())
+    /// The coefficients of each level, and what each counts.
+    pub(crate) fn averages(&self) -> impl Iterator<Item = (&[String], &[f64])> {
+        self.coefficients.iter().map(Vec::as_slice).zip(self.weights.iter().map(Vec::as_slice))
     }
 
     /// Whether these are averages over cohorts.
@@ -101,6 +103,8 @@ impl Model {
                 reference: Some(reference),
                 before: reference,
                 of: self.treated(event, cells[0].of),
+                weights: coefficients.iter().map(|names| vec![1.0; names.len()]).collect(),
+                has_shares: false,
                 coefficients,
                 has_periods: self.terms.iter().any(|term| term.as_column() == Some(&event.period)),
             }
@@ -110,8 +114,8 @@ impl Model {
         studies
     }
 
-    /// The averages over cohorts by periods since each was treated (Sun and Abraham 2021, each
-    /// cohort counted alike); `None` unless there are several, each called as the period from which
+    /// The averages over cohorts by periods since each was treated (Sun and Abraham 2021), counted
+    /// alike or by shares among those that have the period; `None` unless there are several, each called as the period from which
     /// it is treated, and the reference is before all of these.
     fn average_over_cohorts(&self, event: &Event, studies: &[EventStudy]) -> Option<EventStudy> {
         let of = event.of.as_ref()?;
@@ -123,23 +127,32 @@ impl Model {
         if cohorts.len() < 2 || first <= studies[0].reference? {
             return None;
         }
-        let at = |since: isize| -> Vec<String> {
-            let of_cohort = |(study, from): (&EventStudy, &usize)| -> Vec<String> {
+        let at = |since: isize| -> Vec<(String, f64)> {
+            let of_cohort = |(place, (study, from)): (usize, (&EventStudy, &usize))| -> Vec<(String, f64)> {
+                let share = event.shares.get(place).copied().unwrap_or(1.0);
                 let period = from.checked_add_signed(since);
-                period.and_then(|period| study.coefficients.get(period)).cloned().unwrap_or_default()
+                let names = period.and_then(|period| study.coefficients.get(period));
+                names.into_iter().flatten().map(|name| (name.clone(), share)).collect()
             };
-            studies.iter().zip(&from).flat_map(of_cohort).collect()
+            let found: Vec<(String, f64)> = studies.iter().zip(&from).enumerate().flat_map(of_cohort).collect();
+            let sum: f64 = found.iter().map(|(_, share)| share).sum();
+            found.into_iter().map(|(name, share)| (name, share / sum)).collect()
         };
         let range = -last.cast_signed()..(levels.len() - first).cast_signed();
-        let all: Vec<(isize, Vec<String>)> =
-            range.map(|since| (since, at(since))).filter(|(_, names)| !names.is_empty()).collect();
+        let all: Vec<(isize, Vec<(String, f64)>)> =
+            range.map(|since| (since, at(since))).filter(|(_, found)| !found.is_empty()).collect();
+        let levels = all.iter().map(|(since, _)| since.to_string()).collect();
+        let before = all.iter().filter(|(since, _)| *since < 0).count();
+        let (coefficients, weights) = all.into_iter().map(|(_, found)| found.into_iter().unzip()).unzip();
         Some(EventStudy {
             period: format!("{} since {of}", event.period),
-            levels: all.iter().map(|(since, _)| since.to_string()).collect(),
+            levels,
             reference: None,
-            before: all.iter().filter(|(since, _)| *since < 0).count(),
+            before,
             of: Some(of.clone()),
-            coefficients: all.into_iter().map(|(_, names)| names).collect(),
+            coefficients,
+            weights,
+            has_shares: !event.shares.is_empty(),
             has_periods: studies[0].has_periods,
         })
     }

@@ -178,7 +178,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a number; `inf` and `nan` are accepted here so that the error can name the problem.
-    fn number(&mut self, what: &str, column: &str) -> Result<f64, FormulaError> {
+    pub fn number(&mut self, what: &str, column: &str) -> Result<f64, FormulaError> {
         self.skip_blanks();
         let length = number_length(self.rest());
         if let Ok(number) = self.rest()[..length].replace('_', "").parse() {

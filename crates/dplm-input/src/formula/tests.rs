@@ -238,7 +238,12 @@ impl Maker {
         let Kind::Levels(levels) = &column.kind else { return None };
         let reference = levels[self.below(levels.len() as u32) as usize].clone();
         let of = self.flip().then(|| column.name.clone());
-        let event = Event { period: column.name.clone(), of, reference };
+        let shares = if of.is_some() && self.flip() {
+            levels[1..].iter().map(|_| 1.0 + f64::from(self.below(8))).collect()
+        } else {
+            Vec::new()
+        };
+        let event = Event { period: column.name.clone(), of, reference, shares };
         self.flip().then(|| Term(vec![Variable::Event(event)]))
     }
 
@@ -667,6 +672,12 @@ fn cohorts_are_averaged_by_periods_since() {
     assert_eq!(average.coefficients[2], names[2..3]);
     assert_eq!(average.coefficients[3], [names[3], names[4]]);
     assert_eq!(average.coefficients[5], ["t::5:cohort::3"]);
+    assert_eq!((&average.weights[3], average.has_shares), (&vec![0.5, 0.5], false));
+    // Shares are among the cohorts that have the period.
+    let text = "y ~ i(t{1,2,3,4,5}, cohort{never,3,4}, ref = 2, shares = {1,3})";
+    let average = studies(text).pop().unwrap();
+    assert_eq!((&average.weights[3], &average.weights[5], average.has_shares), (&vec![0.25, 0.75], &vec![1.0], true));
+    assert_eq!(Formula::parse(text).unwrap().to_string(), text);
     for alone in [
         "y ~ i(t{1,2,3,4,5}, cohort{never,3}, ref = 2)",
         "y ~ i(t{1,2,3,4,5}, cohort{never,3,late}, ref = 2)",
@@ -695,6 +706,10 @@ fn events_have_a_coefficient_for_each_period_but_one() {
     assert_eq!(Formula::parse(odd).unwrap().to_string(), "y ~ i(t{a),b}, ref = \"a)\")");
     for (wrong, why) in [
         ("y ~ i(t{1,2}, ref = 3)", "'3' of i(...) is not a level of 't'"),
+        ("y ~ i(t{1,2,3}, g{0,2,3}, ref = 1, shares = {1})", "there are 2"),
+        ("y ~ i(t{1,2,3}, g{0,2,3}, ref = 1, shares = {1,0})", "positive number"),
+        ("y ~ i(t{1,2,3}, ref = 1, shares = {1})", "there are 0"),
+        ("y ~ i(t{1,2}, ref = 1, by = 3)", "'shares = {'"),
         ("y ~ i(t[1..2], ref = 1)", "list the levels of 't'"),
         ("y ~ i(t{1,2}, g[0..1], ref = 1)", "list the levels of 'g'"),
         ("y ~ i(t{1,2})", "', ref = '"),
@@ -729,6 +744,8 @@ fn an_instrument_stands_after_the_last_bar() {
     assert_eq!(all.coefficient_names(), ["(Intercept)", "w", "z[b]", "z[c]", "v", "x x", "y"]);
     for (wrong, why) in [
         ("y ~ w | x ~ z + z", "stands there twice"),
+        ("y ~ w | x[0..1] + v[0..1] ~ z", "'x' and 'v' stand before '~'"),
+        ("y ~ w | id | x + v ~ z", "one regressor has instruments"),
         ("y ~ w | x ~ z + ", "an instrument, after '+'"),
         ("y ~ w | x ~ z{1,2,3,4,5,6,7,8,9,10,11,12}", "11 columns"),
         ("y ~ w | x{a,b} ~ z", "'x' is not"),

@@ -178,6 +178,10 @@ impl Mentions<'_> {
             true => f.write_str(&event.reference)?,
             false => write_quoted(f, &event.reference, '"')?,
         }
+        if !event.shares.is_empty() {
+            let shares: Vec<String> = event.shares.iter().map(f64::to_string).collect();
+            write!(f, ", shares = {{{}}}", shares.join(","))?;
+        }
         f.write_char(')')
     }
 

@@ -119,9 +119,14 @@ impl Advice {
 impl Interface {
     /// The option, as it is named in a sentence.
     pub fn option(self, option: Opt) -> String {
+        self.flag(option.name())
+    }
+
+    /// A name of an option, here or elsewhere, as it is named in a sentence.
+    pub(super) fn flag(self, name: &str) -> String {
         match self {
-            Interface::Command => format!("--{}", option.name().replace('_', "-")),
-            Interface::Python | Interface::R | Interface::Rust => option.name().to_owned(),
+            Interface::Command => format!("--{}", name.replace('_', "-")),
+            Interface::Python | Interface::R | Interface::Rust => name.to_owned(),
         }
     }
 

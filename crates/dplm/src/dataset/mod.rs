@@ -418,6 +418,9 @@ impl Dataset {
 pub(crate) fn check_within(formula: &Formula, person: Option<&Person>) -> Result<(), ConfigError> {
     let column = || formula.within().unwrap_or_default().to_owned();
     match (formula.within(), person) {
+        (None, Some(person)) if formula.names().is_some_and(|names| names.contains(&person.column.as_str())) => {
+            Err(ConfigError::PersonAsTerm { column: person.column.clone() })
+        }
         (None, _) => Ok(()),
         (Some(_), None) => Err(ConfigError::WithinNoPerson { column: column() }),
         (Some(name), Some(person)) if name != person.column => {

@@ -52,11 +52,11 @@ impl Fit {
     fn event_effects(&self, study: EventStudy, level: f64) -> Result<EventEffects, Error> {
         let inference = self.inference_for_tests()?;
         let parts = self.design.contrasts();
-        let is_known = |names: &Vec<String>| !names.is_empty() && names.iter().all(|name| self.identifies(name));
-        let known: Vec<bool> = study.coefficients.iter().map(is_known).collect();
-        let averaged = study.coefficients.iter().zip(&known).filter(|(_, known)| **known);
+        let is_known = |names: &[String]| !names.is_empty() && names.iter().all(|name| self.identifies(name));
+        let known: Vec<bool> = study.averages().map(|(names, _)| is_known(names)).collect();
+        let averaged = study.averages().filter(|(names, _)| is_known(names));
         let contrasts: Vec<Contrast> =
-            averaged.map(|(names, _)| Contrast::combined(&parts, &self.average_of(names))).collect();
+            averaged.map(|average| Contrast::combined(&parts, &self.average_of(average))).collect();
         let alone = inference.intervals(&contrasts, level)?;
         let together = inference.intervals(&contrasts, level_of_each(&contrasts, &alone, level))?;
         let effect = |(one, all): (Interval, Interval)| PeriodEffect {
@@ -74,18 +74,19 @@ impl Fit {
     }
 
     /// The weights of all coefficients in the average of some.
-    fn average_of(&self, names: &[String]) -> Vec<f64> {
-        let share = 1.0 / names.len() as f64;
-        self.coefficients.iter().map(|one| if names.contains(&one.name) { share } else { 0.0 }).collect()
+    fn average_of(&self, (names, weights): (&[String], &[f64])) -> Vec<f64> {
+        let weight = |name: &String| names.iter().position(|one| one == name).map_or(0.0, |place| weights[place]);
+        self.coefficients.iter().map(|one| weight(&one.name)).collect()
     }
 
     fn before(&self, study: &EventStudy) -> Result<Option<Joint>, Error> {
-        let equation = |names: &[String]| Equation {
-            text: format!("{} = 0", names.join(" + ")),
-            weights: self.average_of(names),
+        let equation = |average: (&[String], &[f64])| Equation {
+            text: format!("{} = 0", average.0.join(" + ")),
+            weights: self.average_of(average),
             value: 0.0,
         };
-        match Hypothesis::new(study.before().map(equation).collect()) {
+        let before = study.averages().take(study.before).filter(|(names, _)| !names.is_empty());
+        match Hypothesis::new(before.map(equation).collect()) {
             Ok(hypothesis) => Ok(self.wald_test(&hypothesis)?.found),
             Err(_) => Ok(None),
         }

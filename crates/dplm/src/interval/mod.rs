@@ -44,6 +44,7 @@ mod joint;
 mod newton;
 mod pool;
 mod instrument;
+mod ratio;
 mod instruments;
 mod inference;
 #[cfg(test)]

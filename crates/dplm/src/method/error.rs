@@ -213,6 +213,15 @@ pub enum ConfigError {
         /// The column after `|`.
         column: String,
     },
+    /// The persons who are protected are also a term.
+    #[error(
+        "'{column}' identifies the persons who are protected, and is no number or category of theirs: leave it out of the terms, or write \
+         `| {column}` after them for a constant of each person"
+    )]
+    PersonAsTerm {
+        /// The column.
+        column: String,
+    },
     /// The formula has constants for other persons than those who are protected.
     #[error(
         "only the persons who are protected, by '{person}', have constants that no cell of another is needed for: those of '{column}' would \

@@ -57,17 +57,15 @@ fn trend_of_cohorts(event: &EventEffects) -> String {
             p_value(joint.p_value)
         )
     });
-    let share = |count: usize| short(1.0 / count as f64);
-    let weighed =
-        study.coefficients[study.before..].iter().find(|names| names.len() > 1).map_or(String::new(), |names| {
-            let sum: Vec<String> = names.iter().map(|name| format!("{} * {name}", share(names.len()))).collect();
-            format!(
-                " To count cohorts by their shares of persons, test the sum with these as weights, as in '{} = 0'.",
-                sum.join(" + ")
-            )
-        });
+    let (counted, weighed) = match study.has_shares {
+        true => ("by their shares", ""),
+        false => (
+            "each counted alike",
+            " To count them by their shares of those treated, if these are public, write 'shares' in i(...).",
+        ),
+    };
     format!(
-        "Averages over the cohorts of '{}', each counted alike, by periods since theirs.{before}{weighed}",
+        "Averages over the cohorts of '{}', {counted}, by periods since theirs.{before}{weighed}",
         study.of.as_deref().unwrap_or_default()
     )
 }
@@ -109,6 +107,8 @@ struct Effect<'a> {
     level: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     names: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<&'a [f64]>,
     name: Option<&'a str>,
     estimate: Option<f64>,
     low: Option<f64>,
@@ -127,12 +127,12 @@ struct Before {
 impl<'a> Study<'a> {
     pub fn of(event: &'a EventEffects) -> Study<'a> {
         let study = &event.study;
-        let effects = study.levels.iter().zip(&study.coefficients).zip(&event.effects);
+        let effects = study.levels.iter().zip(study.averages()).zip(&event.effects);
         Study {
             period: &study.period,
             reference: study.reference.map(|place| study.levels[place].as_str()),
             of: study.of.as_deref(),
-            effects: effects.map(|((level, names), effect)| Effect::of(level, names, effect.as_ref())).collect(),
+            effects: effects.map(|((level, average), effect)| Effect::of(level, average, effect.as_ref())).collect(),
             before: event.before.map(|joint| Before {
                 statistic: joint.statistic,
                 df: joint.equations,
@@ -144,12 +144,13 @@ impl<'a> Study<'a> {
 
 impl<'a> Effect<'a> {
     /// The reference has no coefficient, and the effect 0 by definition.
-    fn of(level: &'a str, names: &'a [String], effect: Option<&PeriodEffect>) -> Effect<'a> {
+    fn of(level: &'a str, (names, weights): (&'a [String], &'a [f64]), effect: Option<&PeriodEffect>) -> Effect<'a> {
         // An end that is infinite is no end.
         let end = |of: fn(&PeriodEffect) -> f64| effect.map(of).filter(|end| end.is_finite());
         Effect {
             level,
             names: (names.len() > 1).then_some(names),
+            weights: (names.len() > 1).then_some(weights),
             name: if let [one] = names { Some(one) } else { None },
             estimate: effect.map(|effect| effect.estimate).or(names.is_empty().then_some(0.0)),
             low: end(|effect| effect.interval.0),

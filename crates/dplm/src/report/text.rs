@@ -266,21 +266,25 @@ fn instrument(fit: &Fit) -> String {
 /// What the instruments do to the regressor, and what that means for the interval.
 pub fn instrumented(stage: &FirstStage, level: f64) -> String {
     let FirstStage { regressor, instruments, statistic, df, p_value: p, .. } = stage;
-    let (does, whose) = match &instruments[..] {
-        [_] => ("does", "the instrument is, and is unbounded where it is too weak"),
-        _ => ("do", "the instruments are, and is unbounded where they are too weak"),
+    let (does, set, whose) = match &instruments[..] {
+        [_] => ("does", "Anderson-Rubin set", "the instrument is, and is unbounded where it is too weak"),
+        _ => {
+            let whose = "the instruments are, and is unbounded where they are too weak";
+            ("do", "set of a conditional likelihood-ratio test (Moreira 2003)", whose)
+        }
     };
     let agreement = stage.disagreement.map_or(String::new(), |found| {
         format!(
-            " That the instruments agree: chi-square {} on {}, p-value {}.",
+            " That the instruments agree: chi-square {} on {}, p-value {}.{}",
             significant(found.statistic),
             degrees(found.df),
-            p_value(found.p_value)
+            p_value(found.p_value),
+            if found.p_value < 1.0 - level { DISAGREE } else { "" }
         )
     });
     format!(
-        "First stage, that {} {does} not move '{regressor}': chi-square {} on {}, p-value {}.{agreement} The interval is the Anderson-Rubin \
-         set, which covers however weak {whose}; the p-value of '{regressor}' is of the same test, and not of its standard error.{}",
+        "First stage, that {} {does} not move '{regressor}': chi-square {} on {}, p-value {}.{agreement} The interval is the {set}, \
+         which covers however weak {whose}; the p-value of '{regressor}' is of the same test, and not of its standard error.{}",
         listed(instruments),
         significant(*statistic),
         degrees(*df),
@@ -289,14 +293,15 @@ pub fn instrumented(stage: &FirstStage, level: f64) -> String {
     )
 }
 
-/// The values that an Anderson-Rubin set holds, where they are not all those between two ends.
+/// What it means if no value agrees with all instruments.
+const DISAGREE: &str = " They disagree: one of them has another way to the response, or effects differ and the \
+                        instruments move different units. The interval allows for neither.";
+
+/// The values that a set holds, where they are not all those between two ends.
 fn set_in_words(set: &[Piece], level: f64) -> String {
     let (level, end) = (percent(level), |end: Option<f64>| end.map_or(String::new(), significant));
     match set {
-        [] => format!(
-            " At {level} % the set is empty: no value agrees with all instruments, so that one of them has another way to the response, \
-             or effects differ and the instruments move different units."
-        ),
+        [] => format!(" At {level} % the set is empty: no value agrees with all instruments."),
         [Piece { low: None, high: None }] => format!(" At {level} % all values are possible."),
         [Piece { low: None, high }, Piece { low, high: None }] => {
             format!(" At {level} % all values are possible except those from {} to {}.", end(*high), end(*low))

@@ -15,7 +15,6 @@
 //! rows contribute the sum over their rows, so that it is clustered.
 
 use faer::Mat;
-use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::{
     NAME, Plan,
@@ -168,10 +167,6 @@ impl From<Found> for Inference {
     }
 }
 
-fn chi_square_quantile(share: f64, df: usize) -> f64 {
-    ChiSquared::new(df as f64).expect("columns are positive").inverse_cdf(share)
-}
-
 /// The rights to release what the intervals of instruments need.
 pub(super) struct Rights {
     /// For the length at which each covariance is clipped, and for that covariance.
@@ -290,9 +285,8 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
 impl Plan {
     /// By how many percent a set is expected to be longer than the interval of two-stage least
     /// squares in the clear, where instruments are strong, rows are as long as Gaussian ones and
-    /// errors of one size: the noise of the moments beside their sampling error, and a test of
-    /// several products at once in the place of one. `None` for weighted rows and persons with
-    /// several, whose length depends on how alike these are.
+    /// errors of one size: the noise of the moments beside their sampling error. `None` for weighted
+    /// rows and persons with several, whose length depends on how alike these are.
     pub(super) fn longer_set(&self, design: &Design) -> Option<u32> {
         if self.request.has_several_rows() || design.weights().is_some() {
             return None;
@@ -302,11 +296,7 @@ impl Plan {
         let white = Mat::identity(self.features, self.features);
         let length = length_exceeded_by(&white, 1.0, self.rows_cut(of_length) / rows);
         let noise_sd = length * length / (rows * (rho * SHARE_OF_MOMENTS).sqrt());
-        let instruments = design.model().moment_names().map_or(1, |names| names.instruments.len());
-        let level = self.request.level;
-        let agreement = (instruments - 1) as f64;
-        let test = (chi_square_quantile(level, instruments) - agreement) / chi_square_quantile(level, 1);
-        let times = (test.max(1.0) * (1.0 + 0.5 * rows * noise_sd * noise_sd)).sqrt();
+        let times = (1.0 + 0.5 * rows * noise_sd * noise_sd).sqrt();
         Some((100.0 * (times - 1.0)).round() as u32)
     }
 

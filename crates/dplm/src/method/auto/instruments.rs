@@ -1,12 +1,12 @@
 //! Several instruments of one regressor.
 //!
 //! The products of the instruments with `y - b0 x` are within their errors of zero for the true
-//! coefficient, all at once, however weak the instruments are: a chi-square statistic with as many
-//! degrees of freedom as there are. Its covariance depends on `b0`, quadratically, so that it is
-//! known everywhere once it is known in three directions of the plane of `y` and `x`. One is what
-//! two-stage least squares leaves, which decides how long the set is where instruments are strong;
-//! the others are what is left of `x` beside it, and the sum of both. Each is the covariance of
-//! clipped gradients of rows `a`, the instruments, with that residual.
+//! coefficient, all at once, however weak the instruments are. Their covariance, and that with the
+//! products with `x`, depend on `b0`, quadratically, so that they are known everywhere once they
+//! are known in three directions of the plane of `y` and `x`. One is what two-stage least squares
+//! leaves, which decides how long the set is where instruments are strong; the others are what is
+//! left of `x` beside it, and the sum of both. Each is the covariance of clipped gradients of rows
+//! `a`, the instruments, with that residual.
 
 use faer::Mat;
 
