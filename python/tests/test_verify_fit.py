@@ -111,11 +111,29 @@ def test_noise_that_is_not_stated_is_counted(verify, documents, tmp_path, capsys
 def test_a_step_that_was_not_taken_is_caught(verify, documents, name):
     document = copy.deepcopy(documents[name])
     document["fit"]["trajectories"][0]["theta"][3][1] += 0.01
-    assert list(verify.problems(document)) == ["a step of the descent is not the one its gradient says"]
+    assert "a step of the descent is not the one its gradient says" in verify.problems(document)
 
 
 @pytest.mark.parametrize("name", ["the paper's", "auto", "zero-out", "persons"])
 def test_intervals_that_are_told_of_less_noise_are_caught(verify, documents, name):
     document = copy.deepcopy(documents[name])
     document["fit"]["trajectories"][0]["noise_sd"] *= 0.9
-    assert [found[:28] for found in verify.problems(document)] == ["the noise of a mean gradient"]
+    assert "the noise of a mean gradient" in [found[:28] for found in verify.problems(document)]
+
+
+RELEASED = {
+    "the curvature": lambda fit: fit["evidence"]["curvature"]["mean"][1].__setitem__(1, 1.3 * fit["evidence"]["curvature"]["mean"][1][1]),
+    "its noise": lambda fit: fit["evidence"]["curvature"].update(noise_sd=2 * fit["evidence"]["curvature"]["noise_sd"]),
+    "the spread": lambda fit: fit["evidence"]["spread"]["mean"][0].__setitem__(0, 2 * fit["evidence"]["spread"]["mean"][0][0]),
+    "an estimate": lambda fit: fit["coefficients"][1].update(estimate=1.01 * fit["coefficients"][1]["estimate"]),
+    "a standard error": lambda fit: fit["coefficients"][1]["precision"].update(std_error=0.9 * fit["coefficients"][1]["precision"]["std_error"]),
+}
+
+
+@pytest.mark.parametrize("name", ["auto", "zero-out", "persons"])
+@pytest.mark.parametrize("what", RELEASED)
+def test_an_estimate_that_does_not_follow_from_what_was_released_is_caught(verify, documents, name, what):
+    document = copy.deepcopy(documents[name])
+    RELEASED[what](document["fit"])
+    found = list(verify.problems(document))
+    assert found and all(one.startswith(("the estimate of", "the standard error of")) for one in found)

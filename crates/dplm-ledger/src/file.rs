@@ -179,7 +179,17 @@ fn is_ledger(connection: &Connection) -> Result<bool, LedgerError> {
     let id: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let fresh = Connection::open_in_memory()?;
     fresh.execute_batch(&format!("{} {TRIGGERS}", Version::of(connection)?.schema()))?;
-    Ok(id == APPLICATION_ID && shape(connection)? == shape(&fresh)?)
+    Ok(id == APPLICATION_ID && shape(connection)? == shape(&fresh)? && is_read_again(connection)?)
+}
+
+/// Whether the file can still be read once its tables have changed: one that states no encoding of
+/// texts is read in the usual one, and no more by a connection that is to read its tables again.
+fn is_read_again(connection: &Connection) -> Result<bool, LedgerError> {
+    connection.execute_batch("PRAGMA writable_schema = RESET")?;
+    match connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())) {
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown) => Ok(false),
+        found => Ok(found.map(|()| true)?),
+    }
 }
 
 /// Refuses a file whose pages contradict each other: it may read without errors and lose entries at

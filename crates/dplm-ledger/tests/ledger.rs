@@ -324,6 +324,18 @@ fn what_is_not_a_ledger_is_refused() {
     assert!(refusal.to_string().contains("it has 'wages'"), "{refusal}");
 }
 
+/// It would be charged once, and then not be read again.
+#[test]
+fn a_file_that_states_no_encoding_of_texts_is_no_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fresh(folder.path(), 1.0);
+    let mut bytes = std::fs::read(&file).unwrap();
+    assert_eq!(bytes[56..60], [0, 0, 0, 1]);
+    bytes[59] = 4;
+    std::fs::write(&file, bytes).unwrap();
+    assert!(matches!(Ledger::open(&file), Err(LedgerError::NotALedger { .. })));
+}
+
 #[test]
 fn many_at_once_lose_nothing_and_overdraw_nothing() {
     const WRITERS: usize = 16;

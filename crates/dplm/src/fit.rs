@@ -7,7 +7,7 @@ use crate::{
     FitRequest, Statement,
     descend::Trajectory,
     formula::{By, Weights},
-    interval::{Inference, Interval, normal_quantile},
+    interval::{Evidence, Inference, Interval, normal_quantile},
     lattice::Design,
     matrix::by_row,
     number::significant,
@@ -93,6 +93,9 @@ pub struct Fit {
     pub design: Design,
     /// How intervals are made from what was released; none when nothing was released for them.
     pub inference: Option<Inference>,
+    /// What that was computed from, where the steps were in coordinates of the method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// How the instruments move the regressor; `None` if there is no instrument.
     #[serde(default)]
     pub first_stage: Option<FirstStage>,

@@ -204,6 +204,7 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
         marginal_effects: _,
         warnings: _,
         trajectories: _,
+        evidence: _,
         first_stage: _,
         statement: _,
     } = first;

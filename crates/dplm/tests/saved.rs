@@ -1,7 +1,8 @@
 //! A fit is data: saved, loaded, and the same to the last bit.
 
 use dplm::{
-    Dataset, Error, Fit, GroupedFit, LedgerEntry, NoiseSource, Progress, Reading, Receipt, RunOptions, Statement,
+    Dataset, Error, Fit, GroupedFit, LedgerEntry, NoiseSource, Precision, Progress, Reading, Receipt, RunOptions,
+    Statement,
     formula::Formula,
     method::{IntervalMethod, Method, Purpose, Request, Target, auto, dpgd},
     privacy::{Neighbours, Promise, Provenance, Rho, Unit, convert::Conversion},
@@ -91,10 +92,11 @@ fn bits(ends: Result<Vec<dplm::Ends>, Error>) -> Result<Vec<Option<(u64, u64)>>,
 
 #[test]
 fn infinite_ends_are_kept() {
-    let mut fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
-    let precision = fit.coefficients[0].precision.as_mut().expect("identified");
+    let fit = fit(BOUNDED, &auto::Config::new(request(0.5)));
+    let mut precision = fit.coefficients[0].precision.expect("identified");
     (precision.low, precision.high) = (f64::NEG_INFINITY, f64::INFINITY);
-    assert_eq!(Fit::from_json(&to_json(&fit)).expect("a fit"), fit);
+    let text = serde_json::to_string(&precision).expect("JSON");
+    assert_eq!(serde_json::from_str::<Precision>(&text).expect("read"), precision);
 }
 
 /// The error for a fit's document after a change.
@@ -167,6 +169,38 @@ fn what_does_not_follow_is_refused() {
     for (place, change) in read.into_iter().enumerate() {
         assert_eq!(refusal(change), FitFileError::Damaged, "read {place}");
     }
+}
+
+/// Each changes a number wherever it is stated, so that nothing but what it was computed from gives
+/// it away.
+#[test]
+fn what_does_not_follow_from_what_was_released_is_refused() {
+    type Change = fn(&mut Value);
+    let changes: [Change; 8] = [
+        |document| stated_twice(document, "estimate", |estimate| estimate + 0.01),
+        |document| stated_twice(document, "std_error", |error| 0.9 * error),
+        |document| stated_twice(document, "low", |low| low - 0.01),
+        |document| times(&mut document["fit"]["trajectories"][0]["gradient"][3][1], 1.5),
+        |document| times(&mut document["fit"]["trajectories"][0]["noise_sd"], 0.9),
+        |document| times(&mut document["fit"]["evidence"]["curvature"]["mean"][0][0], 1.01),
+        |document| times(&mut document["fit"]["evidence"]["spread"]["noise_sd"], 0.5),
+        |document| times(&mut document["fit"]["evidence"]["contrasts"][1]["weights"]["1"], 1.01),
+    ];
+    for (place, change) in changes.into_iter().enumerate() {
+        assert_eq!(refusal(change), FitFileError::Damaged, "change {place}");
+    }
+}
+
+/// A number of the second coefficient, in both parts of a document that state it.
+fn stated_twice(document: &mut Value, what: &str, change: fn(f64) -> f64) {
+    let changed = change(document["coefficients"][1][what].as_f64().expect("a number"));
+    document["coefficients"][1][what] = changed.into();
+    let kept = &mut document["fit"]["coefficients"][1];
+    *(if what == "estimate" { &mut kept[what] } else { &mut kept["precision"][what] }) = changed.into();
+}
+
+fn times(number: &mut Value, by: f64) {
+    *number = (by * number.as_f64().expect("a number")).into();
 }
 
 /// A document that another version words differently, extends, or marks is the same fit.

@@ -273,6 +273,7 @@ impl<'a> Prepared<'a> {
             weights: dataset.design().weights().cloned(),
             design: dataset.design().unweighted(),
             inference: outcome.inference,
+            evidence: outcome.evidence,
             first_stage: outcome.first_stage,
             statement,
         })

@@ -47,6 +47,7 @@ mod instrument;
 mod ratio;
 mod instruments;
 mod inference;
+mod evidence;
 #[cfg(test)]
 mod simulate;
 #[cfg(test)]
@@ -56,6 +57,8 @@ pub use crate::contrast::Contrast;
 pub use curvature::Curvature;
 pub(crate) use curvature::{bend_at, expected_uncertainty_sq};
 pub(crate) use eigenvalues::{nearest_in_order, without_noise};
+pub use evidence::Evidence;
+pub(crate) use evidence::{Noisy, Sparse};
 pub use inference::Inference;
 pub use instrument::Instrumented;
 pub use instruments::Overidentified;

@@ -105,13 +105,20 @@ impl Config {
         }
         let scale = Scaling::of(design, request.rows_per_person());
         let step_size = step_size.unwrap_or(scale.step_size);
-        let best = scale.best_setting(rows, request.rho.to_f64(), request.neighbours, step_size)?;
-        let clip = clip.unwrap_or(best.gamma * scale.rows.sqrt());
+        let (best_clip, best_steps) = match (clip, steps) {
+            // Nothing is left to look for.
+            (Some(clip), Some(steps)) => (clip, steps),
+            _ => {
+                let best = scale.best_setting(rows, request.rho.to_f64(), request.neighbours, step_size)?;
+                (best.gamma * scale.rows.sqrt(), best.steps)
+            }
+        };
+        let clip = clip.unwrap_or(best_clip);
         // A longer run has noisier steps and forgets its start sooner, so the noise of a short one
         // is on the safe side.
         let lambda = noise_sd(rows, clip, request.batches, request.neighbours, request.rho.to_f64());
         let steps =
-            steps.unwrap_or_else(|| auto_steps(&request, best.steps, |m| scale.steps_between(m, step_size, lambda)));
+            steps.unwrap_or_else(|| auto_steps(&request, best_steps, |m| scale.steps_between(m, step_size, lambda)));
         let burn_in = checked_burn_in(&request, steps)?;
         let runs = if intervals_by(&request) == Some(IntervalMethod::Independent) { request.batches } else { 1 };
         let shares = shares(&request, rows, features, clip / scale.rows.sqrt(), scale.error_sd);

@@ -5,7 +5,7 @@ use faer::{Mat, Side, linalg::solvers::Solve};
 use super::Request;
 use crate::{
     Error,
-    interval::Sampling,
+    interval::{self, Sampling},
     lattice::{Clip, ClippedOuter, Lattice, Outer, Theta},
     privacy::{Neighbours, Noisy, Spend, noise::RandomWords, release},
     rows::{ClippedRows, OuterSum, Rows},
@@ -70,6 +70,11 @@ impl NoisyMatrix {
         let mean = |value: f64| value / (unit * unit) / rows as f64;
         let entry = |j: usize, k: usize| mean(noisy.values[j.max(k) * (j.max(k) + 1) / 2 + j.min(k)] as f64);
         NoisyMatrix { mean: Mat::from_fn(size, size, entry), noise_sd: mean(noisy.sigma[0] as f64) }
+    }
+
+    /// The same for a fit to keep.
+    pub(crate) fn as_released(&self) -> interval::Noisy {
+        interval::Noisy { mean: self.mean.clone(), noise_sd: self.noise_sd }
     }
 
     /// The largest eigenvalue that noise alone makes, `s sqrt(2p)`: the edge of Wigner's

@@ -4,7 +4,7 @@ use super::{Request, Target, auto::Quality};
 use crate::{
     Coefficient, FirstStage, Focus, MarginalEffect, MethodSummary, Precision,
     descend::Trajectory,
-    interval::{Inference, Interval, IntervalError},
+    interval::{Evidence, Inference, Interval, IntervalError},
     lattice::{Design, Whitening},
     predict::predictor,
     privacy::Release,
@@ -28,6 +28,8 @@ pub struct Outcome {
     pub whitening: Option<Whitening>,
     /// How intervals are made from what was released, if anything was released for them.
     pub inference: Option<Inference>,
+    /// What that was computed from, where the steps were in coordinates of the method.
+    pub(crate) evidence: Option<Evidence>,
     /// Coefficients that the budget could not resolve, so that the model was fitted without them.
     pub left_out: Vec<LeftOut>,
     /// Which coefficients are of interest, where only some are, and what is said of the others.
@@ -59,6 +61,7 @@ impl Outcome {
             warnings: Vec::new(),
             whitening: None,
             inference: None,
+            evidence: None,
             left_out: Vec::new(),
             focus: None,
             first_stage: None,

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Fit, GroupedFit, Person, Warning,
+    Coefficient, Fit, GroupedFit, Person, Precision, Warning,
+    interval::{Evidence, Interval, Sparse},
     privacy::{Guarantee, Provenance},
 };
 
@@ -133,7 +134,31 @@ pub(super) fn is_whole(fit: &Fit) -> bool {
     let left = fit.focus.iter().filter_map(|focus| focus.left.as_ref()).all(|left| left.is_for(features));
     let level = fit.level > 0.0 && fit.level < 1.0;
     let promised = is_promised(&fit.guarantee, fit.person.as_ref(), &fit.warnings);
-    named && left_out && inference && runs && left && level && promised
+    named && left_out && inference && runs && left && level && promised && follows(fit)
+}
+
+/// Whether the coefficients are those that follow from what is held for intervals, and that from
+/// what was released.
+fn follows(fit: &Fit) -> bool {
+    let (Some(inference), contrasts) = (&fit.inference, fit.design.contrasts()) else { return fit.evidence.is_none() };
+    let Ok(found) = inference.intervals(&contrasts, fit.level) else { return false };
+    let of_run = |evidence: &Evidence| match &fit.trajectories[..] {
+        [run] => evidence.contrasts == Sparse::of(&contrasts) && evidence.is_of(inference, run, fit.rows),
+        _ => false,
+    };
+    fit.evidence.as_ref().is_none_or(of_run)
+        && fit.coefficients.iter().zip(&found).all(|(one, found)| is_of(one, found))
+}
+
+/// Whether the numbers of a coefficient, where it has any, are those of an interval.
+fn is_of(stated: &Coefficient, found: &Interval) -> bool {
+    let by = |end: f64| ROUNDING * (found.std_error + (end - found.estimate).abs());
+    let near = |one: f64, other: f64| one == other || (one - other).abs() <= by(other);
+    let precise = |one: &Precision| {
+        near(one.std_error, found.std_error) && near(one.low, found.low) && near(one.high, found.high)
+    };
+    stated.estimate.is_none_or(|estimate| near(estimate, found.estimate))
+        && stated.precision.as_ref().is_none_or(precise)
 }
 
 /// Whether the fits are those of the groups, alike, and under the guarantee of all.

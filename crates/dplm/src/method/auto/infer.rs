@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Error, Progress,
     descend::{Descent, Trajectory},
-    interval::{Coordinates, Curvature, Floor, Newton, Sampling, resolve},
+    interval::{Coordinates, Curvature, Evidence, Floor, Newton, Sparse, resolve},
     lattice::{ClippedOuter, Design, Theta},
     matrix::{inverse, times, transposed_times},
     method::noisy::NoisyMatrix,
@@ -54,6 +54,8 @@ pub(super) struct Rights {
 /// What intervals are made from.
 pub(super) struct Inferred {
     pub newton: Newton,
+    /// What that was computed from; `None` if it was pooled with an earlier fit's.
+    pub evidence: Option<Evidence>,
     /// Standardised parameters that were in the descent and could not be resolved by the curvature.
     pub dropped: Vec<usize>,
     /// What the test for bias by clipping saw; `None` if it was not made.
@@ -100,16 +102,21 @@ impl<R: RandomWords> OnRows<'_, R> {
         let (at, tail) = (Point { theta: descent.lattice().theta(&late_mean(run)), descent }, threshold.tail);
         let error_sd = descent.gamma() / clip_for_tail(white.features(), 1.0, tail);
         let noisy = self.curvature(white, &at, rights.curvature)?;
-        let curvature = Curvature::of_scaled_columns(noisy.mean, noisy.noise_sd)?;
         let spread = rights.spread.map(|spend| self.spread(&at, spend)).transpose()?;
-        let sampling =
-            spread.as_ref().map(|spread| Sampling::from_matrix(plan.rows, spread.mean.clone(), spread.noise_sd));
-        let sampling = sampling.transpose()?;
+        let Coordinates { kept, basis, .. } = white.coordinates.clone();
+        let evidence = Evidence {
+            kept,
+            basis,
+            curvature: noisy.as_released(),
+            spread: spread.as_ref().map(NoisyMatrix::as_released),
+            contrasts: Sparse::of(&design.contrasts()),
+        };
+        let curvature = evidence.curvature()?;
         let (coordinates, dropped) = plan.in_model(&curvature, &white.coordinates, design);
-        let newton = Newton::new(run, &coordinates, &curvature, sampling.as_ref())?;
-        let newton = match &plan.earlier {
-            Some(earlier) => earlier.newton.pooled(&newton)?,
-            None => newton,
+        let newton = evidence.newton(run, &coordinates, &curvature, plan.rows)?;
+        let (newton, evidence) = match &plan.earlier {
+            Some(earlier) => (earlier.newton.pooled(&newton)?, None),
+            None => (newton, Some(evidence)),
         };
         let has_intercept = design.has_intercept() && coordinates.kept.first() == Some(&0);
         let estimate = Estimate { newton: &newton, coordinates: &coordinates, has_intercept, error_sd, tail };
@@ -119,7 +126,7 @@ impl<R: RandomWords> OnRows<'_, R> {
         let of_rows = rows_in_unit.is_none_or(|most| most == 1) && design.weights().is_none();
         let spread = spread.as_ref().filter(|_| of_rows);
         let quality = spread.and_then(|spread| plan.quality(white, spread, descent.gamma(), &newton, design));
-        Ok(Inferred { newton, dropped, bend, quality })
+        Ok(Inferred { newton, evidence, dropped, bend, quality })
     }
 
     /// `(1/n) sum z z'` over rows that are not clipped, each shortened to the radius: as long as

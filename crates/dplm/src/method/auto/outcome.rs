@@ -32,7 +32,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
         let summary = last.summary(run.noise_sd, white.row_length);
         let outcome = Outcome::of(plan.request.target(), summary, releases, vec![standardised(run, &white)]);
         let (names, contrasts) = (design.names(), design.contrasts());
-        let Some(Inferred { newton, dropped, bend, quality }) = inferred else {
+        let Some(Inferred { newton, evidence, dropped, bend, quality }) = inferred else {
             let theta = infer::predicted(run, &white.moments, threshold.tail);
             let worth = prediction::worth(plan, &theta, run, threshold.tail, (design, &white));
             let theta = times(&white.whitening.matrix(), &theta);
@@ -78,6 +78,7 @@ impl<R: RandomWords> Ended<OnRows<'_, R>> {
             warnings,
             whitening: Some(white.whitening),
             inference: Some(inference),
+            evidence,
             left_out,
             ..outcome
         })

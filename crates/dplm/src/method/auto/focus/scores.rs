@@ -208,6 +208,6 @@ impl<R: RandomWords> OnRows<'_, R> {
             Some(earlier) => earlier.newton.pooled(&newton)?,
             None => newton.withholding(scores.controls.clone()),
         };
-        Ok(Some(Inferred { newton, dropped: dropped.collect(), bend: None, quality: None }))
+        Ok(Some(Inferred { newton, evidence: None, dropped: dropped.collect(), bend: None, quality: None }))
     }
 }
