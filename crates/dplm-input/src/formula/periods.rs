@@ -32,7 +32,7 @@ pub struct EventStudy {
 
 impl EventStudy {
     /// The coefficients of each level, and what each counts.
-    pub(crate) fn averages(&self) -> impl Iterator<Item = (&[String], &[f64])> {
+    pub fn averages(&self) -> impl Iterator<Item = (&[String], &[f64])> {
         self.coefficients.iter().map(Vec::as_slice).zip(self.weights.iter().map(Vec::as_slice))
     }
 
