@@ -151,7 +151,7 @@ def p_value(value, y, x, z):
     beside, strength = total @ precision @ total - along, moved @ np.linalg.inv(at.T @ at) @ moved
     rest = along + beside - strength
     ratio = (rest + math.sqrt(rest**2 + 4 * along * strength)) / 2
-    # Both parts are squares of normal variables, of which one is summed over.
+    # Both parts are squares of Gaussian variables, of which one is summed over.
     one = np.linspace(-8, 8, 16_001)
     left = np.maximum(1 - one**2 / ratio, 0) * (ratio + strength)
     beyond = np.array([math.erfc(math.sqrt(share / 2)) for share in left])

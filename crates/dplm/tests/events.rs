@@ -131,41 +131,52 @@ fn staggered(persons: u32, seed: u64) -> Source {
     Source::from_csv_stream(&mut text.as_bytes(), "staggered").expect("a table")
 }
 
-/// Averages over cohorts are the means of their coefficients, at a budget whose noise does not
-/// count, and are near the means of the effects. Of seven averages one is more than 4.5 standard
+/// Averages over cohorts are the weighted means of their coefficients, at a budget whose noise does
+/// not count, and are near those of the effects. Of seven averages one is more than 4.5 standard
 /// errors off with probability 5e-5.
 #[test]
-fn cohorts_are_averaged_each_alike() {
+fn cohorts_are_averaged_alike_or_by_shares() {
     let source = staggered(6000, 1);
-    let fit = dplm::lm(OF_COHORTS).person("id").rows_per_person(6).rho(1000.0).seed(3).fit_table(&source).unwrap();
-    let studies = fit.event_studies(0.95).unwrap();
-    let [_, _, average] = &studies[..] else { panic!("two cohorts and their average") };
-    assert_eq!(average.study.levels, ["-4", "-2", "-1", "0", "1", "2", "3"]);
-    let coefficient = |name: &String| fit.coefficients.iter().find(|one| one.name == *name).unwrap().estimate.unwrap();
-    for (place, (names, effect)) in average.study.coefficients.iter().zip(&average.effects).enumerate() {
-        let effect = effect.as_ref().expect("identified");
-        let mean = names.iter().map(coefficient).sum::<f64>() / names.len() as f64;
-        assert!((effect.estimate - mean).abs() < 1e-9, "{place}");
-        let truth = match place {
-            0..3 => 0.0,
-            3 | 4 => 0.5 * (BY_COHORT[0][place - 3] + BY_COHORT[1][place - 3]),
-            _ => BY_COHORT[0][place - 3],
-        };
-        let error = (effect.interval.1 - effect.interval.0) / (2.0 * 1.96);
-        assert!((effect.estimate - truth).abs() < 4.5 * error, "{place}: {effect:?} {truth}");
-        // The interval of an average is that of the test of the sum that the report names.
-        let sum: Vec<String> = names.iter().map(|name| format!("{} * {name}", 1.0 / names.len() as f64)).collect();
-        let test = fit.t_test(&fit.hypothesis(&format!("{} = 0", sum.join(" + "))).unwrap(), 0.95).unwrap().remove(0);
-        assert!((test.precision.unwrap().low - effect.interval.0).abs() < 1e-9);
+    let by_shares = OF_COHORTS.replace("ref = 2)", "ref = 2, shares = {3,1})");
+    for (formula, shares) in [(OF_COHORTS, [0.5, 0.5]), (by_shares.as_str(), [0.75, 0.25])] {
+        let fit = dplm::lm(formula).person("id").rows_per_person(6).rho(1000.0).seed(3).fit_table(&source).unwrap();
+        let studies = fit.event_studies(0.95).unwrap();
+        let [_, _, average] = &studies[..] else { panic!("two cohorts and their average") };
+        assert_eq!(average.study.levels, ["-4", "-2", "-1", "0", "1", "2", "3"]);
+        for (place, (names, effect)) in average.study.coefficients.iter().zip(&average.effects).enumerate() {
+            let effect = effect.as_ref().expect("identified");
+            let truth = match place {
+                0..3 => 0.0,
+                3 | 4 => shares[0] * BY_COHORT[0][place - 3] + shares[1] * BY_COHORT[1][place - 3],
+                _ => BY_COHORT[0][place - 3],
+            };
+            let error = (effect.interval.1 - effect.interval.0) / (2.0 * 1.96);
+            assert!((effect.estimate - truth).abs() < 4.5 * error, "{place}: {effect:?} {truth}");
+            // An average is the weighted sum, with the interval of the test of that.
+            let alone = [1.0];
+            let weights = if names.len() == 1 { &alone[..] } else { &shares[..] };
+            let sum: Vec<String> = names.iter().zip(weights).map(|(name, share)| format!("{share} * {name}")).collect();
+            let test =
+                fit.t_test(&fit.hypothesis(&format!("{} = 0", sum.join(" + "))).unwrap(), 0.95).unwrap().remove(0);
+            assert!((test.estimate.unwrap() - effect.estimate).abs() < 1e-9, "{place}");
+            assert!((test.precision.unwrap().low - effect.interval.0).abs() < 1e-9, "{place}");
+        }
+        says_what_averages_are(&fit, shares);
     }
+}
+
+fn says_what_averages_are(fit: &Fit, shares: [f64; 2]) {
+    let average = fit.event_studies(0.95).unwrap().remove(2);
     assert!(average.before.expect("identified").p_value > 1e-4);
-    let shown = summary(&fit).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("0.5 * period::3:cohort::3 + 0.5 * period::5:cohort::5 = 0"), "{shown}");
+    let shown = summary(fit).split_whitespace().collect::<Vec<_>>().join(" ");
+    let counted = if shares[0] == 0.5 { "each counted alike" } else { "by their shares" };
+    assert!(shown.contains(counted), "{shown}");
     assert!(shown.contains("period since cohort"), "{shown}");
-    let document: serde_json::Value = serde_json::from_str(&to_json(&fit)).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&to_json(fit)).unwrap();
     assert_eq!(document["event_studies"][2]["effects"][4]["names"].as_array().map(Vec::len), Some(2));
+    assert_eq!(document["event_studies"][2]["effects"][4]["weights"], serde_json::json!(shares));
     assert_eq!(document["event_studies"][2]["reference"], serde_json::Value::Null);
-    assert_eq!(Fit::from_json(&to_json(&fit)).unwrap(), fit);
-    let page = to_html(&fit, &Cover::default());
+    assert_eq!(Fit::from_json(&to_json(fit)).unwrap(), *fit);
+    let page = to_html(fit, &Cover::default());
     assert!(page.contains("The average over cohorts") && !page.contains("treated at the same time"), "{page}");
 }

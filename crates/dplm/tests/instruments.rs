@@ -284,7 +284,7 @@ fn several_instruments_may_disagree() {
     let disagreement = fit.first_stage.clone().unwrap().disagreement.unwrap();
     assert!(disagreement.p_value < 1e-6, "{disagreement:?}");
     assert_eq!(Fit::from_json(&to_json(&fit)).unwrap(), fit);
-    assert!(summary(&fit).contains("They disagree"), "{}", summary(&fit));
+    assert!(summary(&fit).contains("disagree: one of them"), "{}", summary(&fit));
     assert!(!to_html(&fit, &Cover::default()).contains("NaN"));
     // A category is as many instruments as it has levels beside its first.
     let of_levels = TWO.replace("v[-5..5]", "id{0,1,2,3}");

@@ -11,7 +11,8 @@ pub struct Event {
     pub of: Option<String>,
     /// The level of the period that has no coefficient.
     pub reference: String,
-    /// What the levels of the treated, the cohorts, count in averages; all alike where there are none.
+    /// What the levels of the treated, the cohorts, count in averages; all alike where there are
+    /// none.
     pub shares: Vec<f64>,
 }
 

@@ -115,8 +115,8 @@ impl Model {
     }
 
     /// The averages over cohorts by periods since each was treated (Sun and Abraham 2021), counted
-    /// alike or by shares among those that have the period; `None` unless there are several, each called as the period from which
-    /// it is treated, and the reference is before all of these.
+    /// alike or by shares among those that have the period; `None` unless there are several, each
+    /// called as the period from which it is treated, and the reference is before all of these.
     fn average_over_cohorts(&self, event: &Event, studies: &[EventStudy]) -> Option<EventStudy> {
         let of = event.of.as_ref()?;
         let levels = self.levels_of(&event.period)?;

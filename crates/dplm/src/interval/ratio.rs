@@ -4,15 +4,14 @@
 //! Products of several instruments with a residual are zero on average at the true coefficient. How
 //! far they are from it splits into a part along the direction in which the instruments move the
 //! regressor, chi-square with one degree of freedom, and the rest, in which the instruments
-//! disagree. The first alone is all that says something of the coefficient where instruments are
-//! strong, but nothing where they are weak; the likelihood ratio weighs both. It is below `m`
-//! exactly if
+//! disagree. Only the first says something of the coefficient where instruments are strong, and
+//! where they are weak it says little; the likelihood ratio weighs both. It is below `m` exactly if
 //!
 //! ```text
 //! along / m + beside / (m + strength) <= 1
 //! ```
 //!
-//! so that its tail, given the strength, is an integral over the normal law.
+//! so that its tail, given the strength, is an integral over the Gaussian distribution.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -54,7 +53,7 @@ impl Apart {
         if others == 0 || ratio <= 0.0 {
             return chi_square_tail(ratio, self.products);
         }
-        // The part along is the square of a normal variable `sqrt(ratio) sin(angle)`.
+        // The part along is the square of a Gaussian variable `sqrt(ratio) sin(angle)`.
         let at = |k: u32| {
             let (sin, cos) = ((f64::from(k) + 0.5) / f64::from(ANGLES) * PI - FRAC_PI_2).sin_cos();
             let density = (-0.5 * ratio * sin * sin).exp() * (ratio / (2.0 * PI)).sqrt() * cos;
@@ -97,7 +96,7 @@ mod tests {
     }
 
     /// A chi-square variable with two degrees of freedom exceeds `x` with probability
-    /// `exp(-x / 2)`, so that the tail is an integral over one normal variable, summed here as it
+    /// `exp(-x / 2)`, so that the tail is an integral over one Gaussian variable, summed here as it
     /// stands.
     #[test]
     fn the_tail_is_the_integral_over_both_parts() {

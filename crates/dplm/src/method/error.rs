@@ -215,8 +215,8 @@ pub enum ConfigError {
     },
     /// The persons who are protected are also a term.
     #[error(
-        "'{column}' identifies the persons who are protected, and is no number or category of theirs: leave it out of the terms, or write \
-         `| {column}` after them for a constant of each person"
+        "'{column}' identifies the persons who are protected, so that it cannot be a term: leave it out, or write \
+         `| {column}` after the terms for a constant of each person"
     )]
     PersonAsTerm {
         /// The column.
