@@ -94,8 +94,8 @@ pub use dataset::{Charge, Dataset, GroupedDataset, Prepared, PreparedGroups, Rea
 pub use descend::Trajectory;
 pub use error::{Error, ErrorKind, OtherError};
 pub use fit::{
-    Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Piece,
-    Precision,
+    Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, Index, MarginalEffect, MethodSummary, OddsRatio,
+    Piece, Precision,
 };
 pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, EventEffects, Hypothesis, HypothesisError, PeriodEffect, TTest, WaldTest};

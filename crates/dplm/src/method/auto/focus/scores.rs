@@ -89,9 +89,10 @@ impl Scores {
         Scores { controls: parts.controls(), ..Scores::of_rows(whitening, &parts.wanted, error_sd, added, taken) }
     }
 
-    /// Of rows that an earlier fit left.
-    pub(super) fn again(left: &Left) -> Scores {
+    /// Of rows of this many cells that an earlier fit left.
+    pub(super) fn again(left: &Left, cells: usize) -> Scores {
         let whitening = Whitening::with_response(left.matrix.as_ref(), &left.response);
+        let whitening = if left.matrix.nrows() > cells { whitening.beside_half() } else { whitening };
         Scores::of_rows(whitening, &left.parameters, left.unit, left.added.clone(), left.taken.clone())
     }
 
