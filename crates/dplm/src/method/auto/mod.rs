@@ -128,6 +128,8 @@ pub struct Plan {
     partials_out: Option<Target>,
     /// Whether these are in the model as a few indices only, since they cannot be told apart.
     by_indices: bool,
+    /// How many columns were regressed by halves of the units for the columns of this fit.
+    crossed: usize,
     /// When long rows are shortened once they are white.
     shortens: Shortens,
 }
@@ -235,6 +237,7 @@ impl Config {
             wanted,
             partials_out: None,
             by_indices: false,
+            crossed: 0,
             shortens: Shortens::Never,
         };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
@@ -555,6 +558,7 @@ mod tests {
             wanted: None,
             partials_out: None,
             by_indices: false,
+            crossed: 0,
             shortens: Shortens::Never,
         };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);

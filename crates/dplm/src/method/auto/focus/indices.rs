@@ -230,11 +230,21 @@ impl Plan {
         is_needed.then_some(USUAL_ROUND)
     }
 
+    /// What cross-fitting adds to the variance of each mean score, which is 1 over the rows.
+    ///
+    /// What the errors `e` of one half make of the index for the response there meets what is new in
+    /// the column, `v`, in the other: `(sum e c)' S^-1 (sum v c) 2 / n`. Half by half the scores
+    /// vary so by themselves, but the same product is in the scores of both: its variance, `p` over
+    /// the square of the rows, counts four times and not twice, for each of the two ways.
+    pub(super) fn added_by_crossing(&self) -> f64 {
+        4.0 * self.crossed as f64 / (self.rows as f64).powi(2)
+    }
+
     /// The plan of the fit given the indices, on what is left of the budget.
     fn given(&self, indices: &Indices, budget: &Budget) -> Plan {
         let request = Request { rho: budget.left(), ..self.request.clone() };
         let (features, wanted) = (indices.design.features(), Some(indices.wanted.clone()));
-        Plan { request, features, wanted, by_indices: false, ..self.clone() }
+        Plan { request, features, wanted, by_indices: false, crossed: self.features, ..self.clone() }
     }
 
     /// The fit, of rows.

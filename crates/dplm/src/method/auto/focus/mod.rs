@@ -123,6 +123,7 @@ impl<A: Ask> Sequence<'_, A> {
         let clip = ScoreClip::of(self.plan, self.budget.left().to_f64(), k);
         let steps = b.last.descent.steps();
         let scores = Scores::of(&parts, (&b.estimate, &b.last.threshold), &g, (self.design, clip.target));
+        let scores = scores.with_added(self.plan.added_by_crossing());
         let scored = self.scored(scores, Clip::Sought(clip))?;
         Ok(Focused::of(parts, clip.target, steps, Some(scored)))
     }

@@ -89,6 +89,12 @@ impl Scores {
         Scores { controls: parts.controls(), ..Scores::of_rows(whitening, &parts.wanted, error_sd, added, taken) }
     }
 
+    /// The same with mean scores of a variance that is larger by this.
+    pub(super) fn with_added(mut self, variance: f64) -> Scores {
+        self.added.iter_mut().for_each(|added| *added += variance);
+        self
+    }
+
     /// Of rows of this many cells that an earlier fit left.
     pub(super) fn again(left: &Left, cells: usize) -> Scores {
         let whitening = Whitening::with_response(left.matrix.as_ref(), &left.response);
