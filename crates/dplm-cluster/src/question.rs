@@ -180,6 +180,7 @@ pub(crate) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
         let (integers, unit_bits) = whitening.integers();
         writer.count(whitening.outputs());
         writer.u32(unit_bits.cast_unsigned());
+        writer.u8(whitening.is_beside_half().into());
         writer.f64s(integers);
         writer.u8(whitening.response().is_some().into());
         writer.f64s(whitening.response().unwrap_or(&[]));
@@ -201,6 +202,29 @@ pub(crate) fn written(setting: &Setting<'_>, ask: &Ask<'_>) -> Vec<u8> {
     writer.count(flat.numbers.len());
     flat.numbers.iter().for_each(|number| writer.u64(*number));
     writer.finish()
+}
+
+/// A change of coordinates of rows with this many cells.
+fn read_whitening(reader: &mut Reader<'_>, cells: usize) -> Option<Whitening> {
+    let (outputs, unit_bits) = (reader.count()?, reader.u32()?.cast_signed());
+    let is_beside_half = reader.u8()? != 0;
+    let inputs = if is_beside_half { cells.checked_mul(2)? } else { cells };
+    let integers = reader.f64s(inputs.checked_mul(outputs)?)?;
+    let response = match reader.u8()? {
+        0 => None,
+        _ => Some(reader.f64s(inputs.checked_add(1)?)?),
+    };
+    let whitening = Whitening::of_integers(inputs, outputs, integers, response, unit_bits)?;
+    let whitening = match reader.u8()? {
+        0 => whitening,
+        _ => {
+            let lattice = Lattice::of_bits(outputs, reader.u32()?)?.of_link(Link::Logistic);
+            whitening.tilted(lattice.theta_of(reader.f64s(outputs)?)?, &lattice)
+        }
+    };
+    let length = Some(reader.u64()?).filter(|&length| length > 0 && length < MOST_RADIUS);
+    let whitening = whitening.shortened_to(length);
+    Some(if is_beside_half { whitening.beside_half() } else { whitening })
 }
 
 /// A question that was read.
@@ -230,23 +254,9 @@ impl Question {
         let (features, of) = (reader.count()?, Of::read(reader)?);
         let (mut whitenings, mut inputs) = (Vec::new(), features);
         for _ in 0..reader.count()? {
-            let (outputs, unit_bits) = (reader.count()?, reader.u32()?.cast_signed());
-            let integers = reader.f64s(inputs.checked_mul(outputs)?)?;
-            let response = match reader.u8()? {
-                0 => None,
-                _ => Some(reader.f64s(inputs.checked_add(1)?)?),
-            };
-            let whitening = Whitening::of_integers(inputs, outputs, integers, response, unit_bits)?;
-            let whitening = match reader.u8()? {
-                0 => whitening,
-                _ => {
-                    let lattice = Lattice::of_bits(outputs, reader.u32()?)?.of_link(Link::Logistic);
-                    whitening.tilted(lattice.theta_of(reader.f64s(outputs)?)?, &lattice)
-                }
-            };
-            let length = Some(reader.u64()?).filter(|&length| length > 0 && length < MOST_RADIUS);
-            whitenings.push(whitening.shortened_to(length));
-            inputs = outputs;
+            let whitening = read_whitening(reader, inputs)?;
+            inputs = whitening.outputs();
+            whitenings.push(whitening);
         }
         let (is_clipped, gamma) = (reader.u8()?, reader.u64()?);
         let clip = match is_clipped {

@@ -83,14 +83,16 @@ fn persons_that_cannot_be_are_refused() {
 #[test]
 fn a_matrix_travels_as_it_is() {
     let sizes = [(3, 2, 0.3, true), (2, 2, 1e-9, false), (2, 1, 1e6, true)];
-    let whitenings = sizes.map(|(inputs, outputs, size, makes_response)| {
+    let whitenings = sizes.map(|(cells, outputs, size, makes_response)| {
+        let inputs = if makes_response { 2 * cells } else { cells };
         let matrix = Mat::from_fn(inputs, outputs, |i, j| size / (1 + i + 2 * j) as f64);
         let weights: Vec<f64> = (0..=inputs).map(|i| 0.5 - i as f64).collect();
         let whitening = match makes_response {
             true => Whitening::with_response(matrix.as_ref(), &weights),
             false => Whitening::new(matrix.as_ref()),
         };
-        whitening.shortened_to((inputs > outputs).then_some(5000))
+        let whitening = whitening.shortened_to((inputs > outputs).then_some(5000));
+        if makes_response { whitening.beside_half() } else { whitening }
     });
     let clip = Clip::new(1 << 40);
     let of = Of { group: Some(4), rows_in_unit: Some(12) };

@@ -163,13 +163,14 @@ impl Store for OnCard {
     }
 
     fn whitened(&self, whitening: &Whitening) -> Result<Box<dyn Store>, Error> {
-        // The kernel leaves responses as they are, and neither tilts nor shortens rows: where it
-        // must, rows come back for it.
-        if whitening.response().is_none() && whitening.tilt().is_none() && whitening.length().is_none() {
+        // The kernel leaves responses as they are, and neither tilts nor shortens rows, nor tells
+        // halves apart: where it must, rows come back for it.
+        let is_plain = whitening.response().is_none() && whitening.tilt().is_none() && whitening.length().is_none();
+        if is_plain && !whitening.is_beside_half() {
             return Ok(Box::new(self.encoded(whitening)?));
         }
         let encoded = OnCard::new(&self.card, whitening.outputs(), self.blocks)?;
-        encoded.fill(|put| self.for_each_in_order(&mut |cells| put(&whitening.encode(Kernel::best(), cells))))?;
+        encoded.fill(|put| self.for_each_in_order(&mut |cells| put(&whitening.encode(Kernel::best(), cells, &[]))))?;
         Ok(Box::new(encoded))
     }
 

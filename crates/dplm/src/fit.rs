@@ -111,9 +111,24 @@ pub struct Focus {
     pub coefficients: Vec<String>,
     /// The controls that are not in the model: the budget could not tell them from others.
     pub not_controlled_for: Vec<String>,
+    /// Where the controls are in the model as a few released indices only, these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indices: Vec<Index>,
     /// What partialling out left of rows; `None` if all coefficients were fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) left: Option<Left>,
+}
+
+/// A linear function of the controls of a row that a fit released, for the response or for a column
+/// of interest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Index {
+    /// What it is for, in words.
+    pub name: String,
+    /// The weights of the standardised columns for the first half of the units, and what is added
+    /// to them for the second.
+    pub weights: Vec<f64>,
 }
 
 /// What partialling out leaves of rows, as released numbers: enough to ask for their mean score
@@ -137,24 +152,45 @@ pub(crate) struct Left {
 
 impl Left {
     /// Whether every part is for a model with this many standardised parameters.
-    pub(crate) fn is_for(&self, parameters: usize) -> bool {
+    pub(crate) fn is_for(&self, parameters: usize, by_indices: bool) -> bool {
         let (k, all) = (self.parameters.len(), [&self.response, &self.added, &self.taken]);
         let ascend = self.parameters.windows(2).all(|pair| pair[0] < pair[1]);
         let in_range = self.parameters.last().is_some_and(|&last| last < parameters);
+        // Where indices differ between halves of the units, a row stands beside a copy of it.
+        let cells = if by_indices { 2 * parameters } else { parameters };
         let sizes = (self.matrix.nrows(), self.matrix.ncols(), self.response.len(), self.added.len(), self.taken.len());
         let finite = all.into_iter().flatten().all(|number| number.is_finite()) && self.matrix.is_all_finite();
-        ascend && in_range && sizes == (parameters, k, parameters + 1, k, k) && finite && self.unit > 0.0
+        ascend && in_range && sizes == (cells, k, cells + 1, k, k) && finite && self.unit > 0.0
     }
 }
 
 impl Focus {
     pub(crate) fn new(coefficients: Vec<String>, not_controlled_for: Vec<String>) -> Focus {
-        Focus { coefficients, not_controlled_for, left: None }
+        Focus { coefficients, not_controlled_for, indices: Vec::new(), left: None }
     }
 
-    /// `all` where every control is in the model, and `subspace` where some are not.
+    /// `all` where every control is in the model, `subspace` where some are not, and `indices`
+    /// where only a few indices of them are.
     pub fn status(&self) -> &'static str {
-        if self.not_controlled_for.is_empty() { "all" } else { "subspace" }
+        match (self.indices.is_empty(), self.not_controlled_for.is_empty()) {
+            (false, _) => "indices",
+            (true, true) => "all",
+            (true, false) => "subspace",
+        }
+    }
+
+    /// Whether indices are for a model with this many standardised parameters.
+    pub(crate) fn is_for(&self, parameters: usize) -> bool {
+        let of_index = |index: &Index| {
+            index.weights.len() == 2 * parameters && index.weights.iter().all(|weight| weight.is_finite())
+        };
+        let left = self.left.as_ref().is_none_or(|left| left.is_for(parameters, !self.indices.is_empty()));
+        left && self.indices.iter().all(of_index)
+    }
+
+    /// The same with the controls in the model as these indices only.
+    pub(crate) fn given_indices(self, indices: Vec<Index>, left: Option<Left>) -> Focus {
+        Focus { indices, left, ..self }
     }
 
     /// Whether a coefficient is of interest.
@@ -448,6 +484,9 @@ impl Fit {
         let model = if names.is_empty() { String::new() } else { format!(", in the model without {}", listed(&names)) };
         match (&self.focus, without.is_empty()) {
             (None, _) => model,
+            (Some(focus), _) if !focus.indices.is_empty() => {
+                format!("{model}, given {} released indices of the controls", focus.indices.len())
+            }
             (Some(_), true) => format!("{model}, given all controls"),
             (Some(_), false) => format!("{model}, given all controls but {}", listed(&without)),
         }
@@ -457,17 +496,31 @@ impl Fit {
     pub fn controls_text(&self) -> Option<String> {
         let focus = self.focus.as_ref()?;
         let count = self.controls();
+        if !focus.indices.is_empty() {
+            return Some(self.indices_text(count, focus.indices.len()));
+        }
         let without = match &focus.not_controlled_for[..] {
             [] => String::new(),
             names => format!(
                 " Not controlled for, as this budget cannot tell them from others: {}.{}",
                 listed(names),
-                self.sensitivity_text().unwrap_or_default()
+                self.sensitivity_text("that").unwrap_or_default()
             ),
         };
         let (are, they) =
             if count == 1 { ("coefficient is a control", "it is") } else { ("coefficients are controls", "they are") };
         Some(format!("The other {count} {are}: {they} in the model and not reported.{without}"))
+    }
+
+    /// What is said of controls that are in the model as a few released indices.
+    fn indices_text(&self, count: usize, indices: usize) -> String {
+        format!(
+            "The other {count} coefficients are controls, too many for this budget to tell apart: in the model are {indices} released \
+             indices of them, each row's found on the other half of the {}, so that coefficients of interest are not those given \
+             every control.{}",
+            self.guarantee.promise.unit.plural(),
+            self.sensitivity_text("what the indices miss").unwrap_or_default()
+        )
     }
 
     /// How far what is not controlled for may move a coefficient of interest, where each row stands
@@ -476,12 +529,12 @@ impl Fit {
     /// With a share `r` of what is left both of the response and of the column explained by it, the
     /// omitted-variable bias is `sqrt(n) r / sqrt(1 - r)` standard errors of least squares (Cinelli
     /// and Hazlett 2020), and a private fit has no smaller ones.
-    fn sensitivity_text(&self) -> Option<String> {
+    fn sensitivity_text(&self, what: &str) -> Option<String> {
         let moved = |share: f64| significant((self.rows as f64).sqrt() * share / (1.0 - share).sqrt());
         let is_alone = self.person.is_none() && self.weights.is_none();
         is_alone.then(|| {
             format!(
-                " If that explains 1 % of what is left both of the response and of a column of interest, it moves the coefficient by \
+                " If {what} explains 1 % of what is left both of the response and of a column of interest, it moves the coefficient by \
                  at most {} of its standard errors, and by {} if 10 %.",
                 moved(0.01),
                 moved(0.1)

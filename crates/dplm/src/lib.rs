@@ -92,8 +92,8 @@ use dplm_input::{date, schema, system};
 pub use dplm_input::{formula, number, options, progress, table};
 pub use error::{Error, ErrorKind, OtherError};
 pub use fit::{
-    Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, MarginalEffect, MethodSummary, OddsRatio, Piece,
-    Precision,
+    Bounded, Coefficient, Disagreement, FirstStage, Fit, Focus, Group, Index, MarginalEffect, MethodSummary, OddsRatio,
+    Piece, Precision,
 };
 pub use grouped::{EqualityTest, Fitted, FittedGroup, GroupError, GroupOutcome, GroupedFit};
 pub use hypothesis::{Equation, EventEffects, Hypothesis, HypothesisError, PeriodEffect, TTest, WaldTest};

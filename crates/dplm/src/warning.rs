@@ -66,6 +66,11 @@ pub enum Warning {
         /// What would do.
         enough: Enough,
     },
+    /// The controls are in the model as indices only.
+    GivenIndices {
+        /// How many controls there are.
+        controls: usize,
+    },
     /// The model was fitted without some columns.
     LeftOut {
         /// Which, and why.
@@ -228,6 +233,11 @@ impl std::fmt::Display for Warning {
             Warning::BudgetForColumns { features, enough } => write!(
                 f,
                 "the budget is small for {features} coefficients on this number of rows; about {enough} would do for most intervals"
+            ),
+            Warning::GivenIndices { controls } => write!(
+                f,
+                "the budget cannot tell {controls} controls apart: intervals are for coefficients given a few released indices of them, \
+                 not for those given every control"
             ),
             Warning::LeftOut { columns } => {
                 let (coefficients, them) =

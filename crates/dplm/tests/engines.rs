@@ -311,7 +311,21 @@ pub(crate) fn answers_as_memory_does(other: &mut dyn Rows, memory: &mut Encoded)
     let partial = regressed_anew(features);
     let (mut mine, mut theirs) = (mine.whitened(&partial).unwrap(), theirs.whitened(&partial).unwrap());
     assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
+    let halves = in_halves(features);
+    let (mut mine, mut theirs) = (other.whitened(&halves).unwrap(), memory.whitened(&halves).unwrap());
+    assert_eq!(fit_on(&mut *mine), fit_on(&mut *theirs));
     assert_eq!(fit_on(other), fit_on(memory));
+}
+
+/// A change of coordinates with a block for each half of the units.
+fn in_halves(features: usize) -> Whitening {
+    let entry = |i: usize, j: usize| 0.6 / (1.0 + (i % features).abs_diff(j % features) as f64);
+    let matrix = faer::Mat::from_fn(2 * features, 2 * features, |i, j| match (i < features, j < features) {
+        (true, true) | (false, false) => entry(i, j),
+        (false, true) => -entry(i, j),
+        (true, false) => 0.0,
+    });
+    Whitening::new(matrix.as_ref()).beside_half()
 }
 
 /// A change of coordinates that makes another response too, and leaves a column out.

@@ -79,17 +79,21 @@ impl Cases {
         }
     }
 
-    /// Half of the time one that makes another response too.
+    /// Half of the time one that makes another response too, and one in three for rows beside a
+    /// copy that half of the units have.
     fn whitening(&mut self, features: usize) -> Whitening {
         let scale = 10f64.powf(self.uniform() * 6.0 - 3.0);
-        let matrix = Mat::from_fn(features, features, |_, _| (self.uniform() - 0.5) * scale);
-        let weights: Vec<f64> = (0..=features).map(|_| (self.uniform() - 0.5) * scale).collect();
+        let is_beside_half = self.below(3) == 0;
+        let inputs = if is_beside_half { 2 * features } else { features };
+        let matrix = Mat::from_fn(inputs, features, |_, _| (self.uniform() - 0.5) * scale);
+        let weights: Vec<f64> = (0..=inputs).map(|_| (self.uniform() - 0.5) * scale).collect();
         let whitening = match self.below(2) {
             0 => Whitening::new(matrix.as_ref()),
             _ => Whitening::with_response(matrix.as_ref(), &weights),
         };
         let length = (self.below(2) == 0).then(|| 1 + self.below(1 << 20) as u64);
-        whitening.shortened_to(length)
+        let whitening = whitening.shortened_to(length);
+        if is_beside_half { whitening.beside_half() } else { whitening }
     }
 
     /// Half of the time so small that parameters use all their bits.

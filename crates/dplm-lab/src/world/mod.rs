@@ -22,7 +22,7 @@ pub use outcomes::Logits;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use dplm::{Person, method::Family};
+use dplm::{Index, Person, method::Family};
 use outcomes::Chance;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -110,6 +110,17 @@ impl Population {
         match self {
             Population::Numbers(moments) => moments.least_squares(left_out).told(),
             Population::Outcomes(rows) => rows.coefficients(left_out),
+        }
+    }
+
+    /// The coefficients of some columns given indices of the others that a fit released.
+    ///
+    /// # Panics
+    /// Where outcomes are two.
+    pub fn given(&self, columns: &[usize], indices: &[&Index]) -> Coefficients {
+        match self {
+            Population::Numbers(moments) => moments.given(columns, indices),
+            Population::Outcomes(_) => unreachable!("indices are for numbers"),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Second moments, and least squares of any of the columns.
 
+use dplm::Index;
 use faer::{Mat, linalg::solvers::Solve};
 
 use super::{Coefficients, Feature, Known};
@@ -135,6 +136,28 @@ impl Moments {
         scaled[0] += shift;
         let pairs = (0..scaled.len()).flat_map(|j| (0..scaled.len()).map(move |k| (j, k)));
         pairs.map(|(j, k)| scaled[j] * scaled[k] * self.entry(j, k)).sum()
+    }
+
+    /// Least squares of some columns, and a constant, given indices of the others. A row stands
+    /// beside a copy of it that is zero for half of the rows, whichever these are.
+    pub fn given(&self, columns: &[usize], indices: &[&Index]) -> Coefficients {
+        let (p, own) = (self.scales.len(), 1 + columns.len());
+        let weight = |j: usize, k: usize| match k {
+            0 => f64::from(u8::from(j == 0)),
+            k if k < own => f64::from(u8::from(j == columns[k - 1])),
+            k => indices[k - own].weights[j],
+        };
+        let weights = Mat::from_fn(2 * p, own + indices.len(), weight);
+        let half = |j: usize| if j < p { 1.0f64 } else { 0.5 };
+        let moments = Mat::from_fn(2 * p, 2 * p, |j, k| half(j).min(half(k)) * self.entry(j % p, k % p));
+        let with_response = Mat::from_fn(2 * p, 1, |j, _| half(j) * self.entry(j % p, p));
+        let factor = (weights.transpose() * moments * &weights).full_piv_lu();
+        let solved = factor.solve(weights.transpose() * with_response);
+        let of_column = |j: usize| {
+            let place = columns.iter().position(|&column| column == j)?;
+            Some(solved[(1 + place, 0)] / self.scales[j].1)
+        };
+        Coefficients { values: (0..p).map(of_column).collect(), std_errors: vec![None; p] }
     }
 
     fn entry(&self, j: usize, k: usize) -> f64 {

@@ -169,6 +169,14 @@ impl Newton {
         Newton { withheld: parameters, ..self }
     }
 
+    /// The same as one of `parameters` parameters, of which `placed` tells the places of those that
+    /// these are: others stay withheld.
+    pub(crate) fn placed(self, parameters: usize, placed: impl Fn(usize) -> Option<usize>) -> Newton {
+        let kept: Vec<usize> = self.kept.iter().map(|&j| placed(j).expect("what is estimated has a place")).collect();
+        let withheld = (0..parameters).filter(|j| !kept.contains(j)).collect();
+        Newton { parameters, kept, withheld, ..self }
+    }
+
     /// The estimates of all standardised parameters; zero for those not in the model.
     pub fn parameters(&self) -> Vec<f64> {
         let mut theta = vec![0.0; self.parameters];

@@ -160,6 +160,27 @@ impl Design {
         Design { columns, ranges, weights: Some(weights), ..self }
     }
 
+    /// The design of some of these columns, and of columns without bounds beside them that a row
+    /// makes of the others by weights that were released.
+    pub(crate) fn given_indices(&self, own: &[usize], indices: &[String]) -> Design {
+        let place = |j: usize| own.iter().position(|&one| one == j);
+        let combination = |&j: &usize| {
+            let parts = self.combinations[j].iter();
+            parts.filter_map(|&(part, share)| Some((place(part)?, share))).collect::<Vec<_>>()
+        };
+        let scale = Scale { centre: 0.0, unit: 1.0, range: (f64::NEG_INFINITY, f64::INFINITY) };
+        // They are not read from the table.
+        let made = indices.iter().map(|_| Slot::Number { column: usize::MAX, scale });
+        let of_made = (own.len()..).take(indices.len()).map(|place| vec![(place, 1.0)]);
+        Design {
+            slots: own.iter().map(|&j| self.slots[j].clone()).chain(made).collect(),
+            names: own.iter().map(|&j| self.names[j].clone()).chain(indices.iter().cloned()).collect(),
+            combinations: own.iter().map(combination).chain(of_made).collect(),
+            asked: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// The same for rows that count alike.
     pub fn unweighted(&self) -> Design {
         Design::new(&self.model)

@@ -35,6 +35,7 @@ mod kernel;
 mod gram;
 mod unit;
 mod outer;
+mod half;
 mod whiten;
 mod count;
 mod coarse;

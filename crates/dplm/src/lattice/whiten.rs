@@ -18,6 +18,7 @@ use super::{
     BLOCK_ROWS, CELL_RANGE_BITS, Kernel, Lattice, RowBlock, Theta,
     design::nearest_cell,
     exact::{log2_up, narrow, natural, nearest, power},
+    half::with_half,
     kernel::{Block, VECTORS, stored},
     outer::{cut, factor},
     simd::{LANES, Simd, Work},
@@ -53,6 +54,9 @@ pub struct Whitening {
     /// How long a row may be afterwards, in units of the lattice: longer ones are shortened, and
     /// their responses with them.
     length: Option<u64>,
+    /// Whether the cells of a row are followed by a copy of them before they are re-encoded, which
+    /// is zero for one half of the units.
+    beside_half: bool,
 }
 
 /// A point in the new coordinates, and its arithmetic.
@@ -93,6 +97,7 @@ impl Whitening {
             unit,
             tilt: None,
             length: None,
+            beside_half: false,
         }
     }
 
@@ -114,6 +119,19 @@ impl Whitening {
     #[must_use]
     pub fn shortened_to(self, length: Option<u64>) -> Whitening {
         Whitening { length, ..self }
+    }
+
+    /// The same for a matrix of twice as many rows as a row has cells: the second half of them is
+    /// for a copy of the cells that is zero for the units of one half (`half.rs`).
+    #[must_use]
+    pub fn beside_half(self) -> Whitening {
+        assert!(self.inputs.is_multiple_of(2), "the cells of a row, and as many more");
+        Whitening { beside_half: true, ..self }
+    }
+
+    /// Whether it is for a row and a copy of it that is zero for one half of the units.
+    pub fn is_beside_half(&self) -> bool {
+        self.beside_half
     }
 
     /// How long a row may be afterwards, in units of the lattice, where that is bounded.
@@ -145,6 +163,7 @@ impl Whitening {
             unit: f64::from(unit_bits).exp2(),
             tilt: None,
             length: None,
+            beside_half: false,
         })
     }
 
@@ -181,23 +200,26 @@ impl Whitening {
             entry == if place % self.inputs == place / self.inputs { self.unit } else { 0.0 }
         };
         let stays = self.response.is_none() && self.tilt.is_none() && self.length.is_none();
-        stays && self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
+        stays && !self.beside_half && self.inputs == self.outputs && self.integers.iter().enumerate().all(is_unit)
     }
 
-    /// The rows of a buffer of blocks re-encoded.
-    pub fn encode(&self, kernel: Kernel, cells: &[f32]) -> Vec<f32> {
-        self.reencoded(kernel, cells).cells
+    /// The rows of a buffer of blocks re-encoded: rows that stand for themselves, or groups of
+    /// persons of these depths.
+    pub fn encode(&self, kernel: Kernel, cells: &[f32], depths: &[u32]) -> Vec<f32> {
+        self.reencoded(kernel, cells, depths).cells
     }
 
     /// The same, with their squared norms.
-    pub(crate) fn reencoded(&self, kernel: Kernel, cells: &[f32]) -> Reencoded {
+    pub(crate) fn reencoded(&self, kernel: Kernel, cells: &[f32], depths: &[u32]) -> Reencoded {
         let mut encoded = Reencoded::default();
-        self.encode_into(kernel, cells, &mut encoded);
+        self.encode_into(kernel, cells, depths, &mut encoded);
         encoded
     }
 
     /// The same in the place of what was there.
-    pub(crate) fn encode_into(&self, kernel: Kernel, cells: &[f32], encoded: &mut Reencoded) {
+    pub(crate) fn encode_into(&self, kernel: Kernel, cells: &[f32], depths: &[u32], encoded: &mut Reencoded) {
+        let beside = self.beside_half.then(|| with_half(cells, self.inputs / 2, depths));
+        let cells = beside.as_deref().unwrap_or(cells);
         let blocks = cells.len() / RowBlock::len_for(self.inputs);
         encoded.cells.resize(blocks * RowBlock::len_for(self.outputs), 0.0);
         encoded.norms_sq.resize(blocks * BLOCK_ROWS, 0.0);
@@ -208,13 +230,14 @@ impl Whitening {
     /// Re-encodes blocks where they are, a few at a time: there are no more coordinates after than
     /// before, so that none is overwritten before it is read.
     pub(crate) fn encode_in_place(&self, kernel: Kernel, mut cells: Vec<f32>) -> Reencoded {
-        assert!(self.outputs <= self.inputs, "no more coordinates than there were");
+        let is_smaller = !self.beside_half && self.outputs <= self.inputs;
+        assert!(is_smaller, "no more coordinates than there were");
         let length = RowBlock::len_for(self.inputs);
         let mut norms_sq = Vec::with_capacity(cells.len() / length * BLOCK_ROWS);
         let (together, mut encoded, mut done) = (IN_PLACE * length, Reencoded::default(), 0);
         for start in (0..cells.len()).step_by(together) {
             let end = cells.len().min(start + together);
-            self.encode_into(kernel, &cells[start..end], &mut encoded);
+            self.encode_into(kernel, &cells[start..end], &[], &mut encoded);
             cells[done..done + encoded.cells.len()].copy_from_slice(&encoded.cells);
             norms_sq.extend_from_slice(&encoded.norms_sq);
             done += encoded.cells.len();
@@ -421,9 +444,9 @@ mod tests {
             let size = matrix.nrows();
             let whitening = Whitening::of(matrix.as_ref(), response.as_deref());
             let buffer = block(&rows, size);
-            let out = whitening.reencoded(Kernel::best(), &buffer);
+            let out = whitening.reencoded(Kernel::best(), &buffer, &[]);
             for kernel in Kernel::available() {
-                prop_assert_eq!(&whitening.reencoded(kernel, &buffer), &out, "{}", kernel.name());
+                prop_assert_eq!(&whitening.reencoded(kernel, &buffer, &[]), &out, "{}", kernel.name());
             }
             let out = out.cells;
             // A grid finer than 1 for small matrices, whole numbers for none of these.
@@ -450,9 +473,9 @@ mod tests {
         fn long_rows_are_shortened_with_their_responses((matrix, _, rows) in matrices_and_rows(), length in 1u64..1 << 20) {
             let (size, whitening) = (matrix.nrows(), Whitening::new(matrix.as_ref()));
             let buffer = block(&rows, size);
-            let as_is = whitening.encode(Kernel::best(), &buffer);
+            let as_is = whitening.encode(Kernel::best(), &buffer, &[]);
             let Reencoded { cells: out, norms_sq } =
-                whitening.shortened_to(Some(length)).reencoded(Kernel::best(), &buffer);
+                whitening.shortened_to(Some(length)).reencoded(Kernel::best(), &buffer, &[]);
             for (lane, norm_sq) in norms_sq.into_iter().enumerate() {
                 let row = |block: &[f32]| -> Vec<f64> { block.iter().skip(lane).step_by(BLOCK_ROWS).map(|&x| x.into()).collect() };
                 let (before, after) = (row(&as_is), row(&out));

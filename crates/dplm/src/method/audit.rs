@@ -142,7 +142,8 @@ impl Kind {
         vec![
             Box::new(auto::Config::new(request())),
             Box::new(auto::Config::new(robust)),
-            Box::new(auto::Config::new(focused)),
+            Box::new(auto::Config::new(focused.clone())),
+            Box::new(auto::Config::new(focused).by_indices()),
             Box::new(auto::Config::new(sample)),
             Box::new(auto::Config::new(prediction())),
             Box::new(dpgd::Config::new(request())),

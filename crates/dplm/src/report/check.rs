@@ -12,11 +12,12 @@ use crate::{
 const KEPT: [&str; 3] = ["fit", "grouped_fit", "study_guarantee"];
 /// Keys that are left out where there is nothing to say: one that is there and should not be is no
 /// unknown key.
-const OPTIONAL: [&str; 10] = [
+const OPTIONAL: [&str; 11] = [
     "by",
     "weights",
     "fixed_effects",
     "first_stage",
+    "indices",
     "event_studies",
     "ledger",
     "charged",
@@ -131,10 +132,10 @@ pub(super) fn is_whole(fit: &Fit) -> bool {
             && all_for(&run.theta)
             && all_for(&run.gradient)
     });
-    let left = fit.focus.iter().filter_map(|focus| focus.left.as_ref()).all(|left| left.is_for(features));
+    let focus = fit.focus.as_ref().is_none_or(|focus| focus.is_for(features));
     let level = fit.level > 0.0 && fit.level < 1.0;
     let promised = is_promised(&fit.guarantee, fit.person.as_ref(), &fit.warnings);
-    named && left_out && inference && runs && left && level && promised && follows(fit)
+    named && left_out && inference && runs && focus && level && promised && follows(fit)
 }
 
 /// Whether the coefficients are those that follow from what is held for intervals, and that from

@@ -226,6 +226,8 @@ struct Controls<'a> {
     controls: Count,
     controls_status: &'static str,
     not_controlled_for: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    indices: Vec<&'a str>,
     controls_text: String,
 }
 
@@ -241,6 +243,7 @@ impl<'a> Controls<'a> {
             controls: Count { count: fit.controls() },
             controls_status: focus.status(),
             not_controlled_for: &focus.not_controlled_for,
+            indices: focus.indices.iter().map(|index| &*index.name).collect(),
             controls_text: fit.controls_text()?,
         })
     }

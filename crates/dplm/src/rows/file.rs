@@ -254,8 +254,9 @@ impl Store for Scratch {
         (whitened.depths, whitened.cuts) = (self.depths.clone(), self.cuts.clone());
         let write = |mut buffer: Buffer, index: usize| {
             self.read_piece(index, &mut buffer)?;
-            let cells = whitening.encode(Kernel::best(), &buffer.cells);
-            whitened.write(self.cut(index).blocks.start, &cells).map_err(failed)?;
+            let cut = self.cut(index);
+            let cells = whitening.encode(Kernel::best(), &buffer.cells, &self.depths[cut.groups]);
+            whitened.write(cut.blocks.start, &cells).map_err(failed)?;
             Ok(buffer)
         };
         let pieces = (0..self.pieces()).into_par_iter().with_min_len(evenly(self.pieces()));

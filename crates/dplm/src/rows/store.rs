@@ -262,6 +262,9 @@ impl Store for Chunks {
     }
 
     fn whitened_in_place(&mut self, whitening: &Whitening) -> Option<Box<dyn Store>> {
+        if whitening.is_beside_half() {
+            return None;
+        }
         let features = whitening.outputs();
         let whitened = |chunk: Chunk| {
             let encoded = whitening.encode_in_place(Kernel::best(), chunk.cells);
@@ -330,7 +333,7 @@ impl Chunks {
     pub fn encoded(&self, whitening: &Whitening) -> Chunks {
         let features = whitening.outputs();
         let whitened = |chunk: &Chunk| {
-            let encoded = whitening.reencoded(Kernel::best(), &chunk.cells);
+            let encoded = whitening.reencoded(Kernel::best(), &chunk.cells, &chunk.depths);
             Chunk::reencoded(encoded, chunk.depths.clone(), features)
         };
         Chunks { features, chunks: self.chunks.par_iter().map(whitened).collect() }

@@ -77,7 +77,7 @@ impl<H: Held> Held for Through<'_, H> {
                 let (cells, norms_sq) = match self.whitening {
                     None => (cells, &[][..]),
                     Some(whitening) => {
-                        whitening.encode_into(kernel, cells, &mut buffer);
+                        whitening.encode_into(kernel, cells, &[], &mut buffer);
                         (&buffer.cells[..], &buffer.norms_sq[..])
                     }
                 };

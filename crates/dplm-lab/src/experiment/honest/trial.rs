@@ -1,7 +1,7 @@
 //! One table of one cell: a fit, compared with its target.
 
 use dplm::{
-    Dataset, Error, Fit, NoiseSource, Precision, Progress, Reading, Warning,
+    Dataset, Error, Fit, Index, NoiseSource, Precision, Progress, Reading, Warning,
     formula::Formula,
     lattice::Design,
     method::{self, Outcome, Purpose, Request, auto},
@@ -187,8 +187,14 @@ impl Trial<'_> {
     fn compare(&self, sample: &Sample, fit: &Fit, robust_of_table: Option<Vec<Option<f64>>>) -> Measures {
         let left_out = left_out(fit);
         let own = self.world.coefficients_of(sample, &left_out);
-        let population = self.population.coefficients(&left_out);
-        let truth = robust_of_table.or_else(|| self.truth(fit, &population, &own, left_out.len()));
+        let indices = fit.focus.iter().flat_map(|focus| &focus.indices).collect::<Vec<&Index>>();
+        let population = match indices.is_empty() {
+            true => self.population.coefficients(&left_out),
+            // An index leaves parts of columns out.
+            false => self.population.given(&self.of_interest(fit), &indices),
+        };
+        let parts_left_out = left_out.len() + indices.len();
+        let truth = robust_of_table.or_else(|| self.truth(fit, &population, &own, parts_left_out));
         let found: Vec<Option<(f64, Precision)>> =
             self.world.coefficients().iter().map(|name| printed(fit, &left_out, name)).collect();
         let of = |name: &str, number: &dyn Fn(usize, (f64, Precision)) -> Option<f64>| {
@@ -212,6 +218,12 @@ impl Trial<'_> {
             measure("misfit", share(fit.warnings.iter().any(|one| matches!(one, Warning::Misfit { .. })))),
             measure("refused", 0.0),
         ])
+    }
+
+    /// The places of the coefficients of interest.
+    fn of_interest(&self, fit: &Fit) -> Vec<usize> {
+        let names = self.world.coefficients();
+        fit.reported().filter_map(|one| names.iter().position(|name| *name == one.name)).collect()
     }
 
     /// The target that the fit states, which need not be the requested one; `None` if it is

@@ -106,6 +106,8 @@ pub struct Config {
     /// they are.
     shares_moments: bool,
     learned: Option<Arc<Learned>>,
+    /// Whether controls become indices even where they can be told apart; for tests.
+    always_by_indices: bool,
 }
 
 /// A checked plan: every number in it is public.
@@ -124,6 +126,10 @@ pub struct Plan {
     /// others are partialled out.
     wanted: Option<Wanted>,
     partials_out: Option<Target>,
+    /// Whether these are in the model as a few indices only, since they cannot be told apart.
+    by_indices: bool,
+    /// How many columns were regressed by halves of the units for the columns of this fit.
+    crossed: usize,
     /// When long rows are shortened once they are white.
     shortens: Shortens,
 }
@@ -149,7 +155,14 @@ const STANDARD_RANGE: f64 = 6.0;
 impl Config {
     /// The automatic method.
     pub fn new(request: Request) -> Config {
-        Config { request, choices: Choices::DEFAULT, earlier: None, shares_moments: false, learned: None }
+        Config {
+            request,
+            choices: Choices::DEFAULT,
+            earlier: None,
+            shares_moments: false,
+            learned: None,
+            always_by_indices: false,
+        }
     }
 
     /// The same after a fit of the same model on the same rows, to be pooled with it.
@@ -167,12 +180,18 @@ impl Config {
         Config { shares_moments: true, ..self }
     }
 
+    /// The same with controls as indices, however few they are.
+    #[cfg(test)]
+    pub(crate) fn by_indices(self) -> Config {
+        Config { always_by_indices: true, ..self }
+    }
+
     /// Checks what was asked, from public numbers only.
     ///
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
-        let Config { request, choices, earlier, shares_moments, learned } = self;
+        let Config { request, choices, earlier, shares_moments, learned, always_by_indices } = self;
         request.check()?;
         if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
             return Err(ConfigError::OtherIntervals {
@@ -217,11 +236,16 @@ impl Config {
             learned,
             wanted,
             partials_out: None,
+            by_indices: false,
+            crossed: 0,
             shortens: Shortens::Never,
         };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
         plan.shortens = plan.shortens_rows(design);
-        plan.partials_out = plan.prefers_partialling(design)?;
+        (plan.partials_out, plan.by_indices) = match always_by_indices {
+            true => (Some(Target::Robust), true),
+            false => plan.prefers_partialling(design)?,
+        };
         if plan.partials_out.is_some() {
             // What is left of a column after controls is clipped by itself.
             plan.shortens = Shortens::Never;
@@ -321,6 +345,9 @@ impl Plan {
         if let Some(all) = design.with_moments() {
             return self.run_instrumented(rows, (design, &all), rng, progress);
         }
+        if let Some(wanted) = self.wanted_by_indices() {
+            return self.run_by_indices(rows, (design, wanted), rng, progress);
+        }
         let mut budget = Budget::new(self.request.rho);
         let ask = &mut OnRows::new(self, design, rows, rng);
         let sequence = self.sequence(design, &mut budget, ask, progress);
@@ -342,6 +369,11 @@ impl Plan {
         self.wanted.as_ref().filter(|_| self.partials_out.is_some())
     }
 
+    /// The same where these are in the model as indices that are to be found.
+    fn wanted_by_indices(&self) -> Option<&Wanted> {
+        self.partialled_for().filter(|_| self.by_indices && self.earlier.is_none())
+    }
+
     /// The stages of a fit, at their beginning.
     fn sequence<'a, A>(
         &'a self,
@@ -355,6 +387,9 @@ impl Plan {
 
     /// The results of the stages if columns are as assumed.
     fn foreseen(&self, design: &Design, assumed: &Assumed) -> Result<Planned, Error> {
+        if let Some(wanted) = self.wanted_by_indices() {
+            return self.foreseen_by_indices((design, wanted), assumed);
+        }
         let mut budget = Budget::new(self.request.rho);
         let ask = &mut OnAssumptions::new(self, assumed);
         let sequence = self.sequence(design, &mut budget, ask, Progress::NONE);
@@ -433,6 +468,9 @@ impl method::Plan for Plan {
             let (features, enough) = (self.features, self.enough_for_intervals());
             warnings.push(Warning::BudgetForColumns { features, enough });
         }
+        let controls = |wanted: &Wanted| self.features - wanted.parameters.len();
+        let given = self.wanted_by_indices().map(|wanted| Warning::GivenIndices { controls: controls(wanted) });
+        warnings.extend(given);
         warnings.extend(budget_warnings(&self.request, self.rows));
         warnings
     }
@@ -519,6 +557,8 @@ mod tests {
             learned: None,
             wanted: None,
             partials_out: None,
+            by_indices: false,
+            crossed: 0,
             shortens: Shortens::Never,
         };
         assert_eq!(plan.curvature_radius(6.0, 8, 0.5), 6.0);

@@ -94,7 +94,7 @@ impl<'a> OnAssumptions<'a> {
             let error_sd = of_model.abs() * self.assumed.error_sd;
             return Regressed { rms: error_sd, error_sd, theta: None };
         }
-        let along = times(&self.original, cells);
+        let along = times(&self.moments_for(to), cells);
         let rms_sq = dot(cells, &along);
         let along = transposed_times(&to.matrix(), &along);
         let theta = times(&inverse(&self.white), &along);
@@ -108,7 +108,18 @@ impl<'a> OnAssumptions<'a> {
 
     fn seen_through(&self, to: &Whitening) -> Mat<f64> {
         let matrix = to.matrix();
-        matrix.transpose() * &self.original * &matrix
+        matrix.transpose() * self.moments_for(to) * &matrix
+    }
+
+    /// The second moments of what it re-encodes: rows, or rows beside a copy that is zero for half
+    /// of them.
+    fn moments_for(&self, to: &Whitening) -> Mat<f64> {
+        let (moments, p) = (&self.original, self.original.nrows());
+        let half = |j: usize| if j < p { 1.0f64 } else { 0.5 };
+        match to.is_beside_half() {
+            false => moments.clone(),
+            true => Mat::from_fn(2 * p, 2 * p, |j, k| half(j).min(half(k)) * moments[(j % p, k % p)]),
+        }
     }
 
     /// The variance that being away adds to a residual.

@@ -287,6 +287,9 @@ impl Plan {
     /// The share of the budget for another round, if one pays.
     fn next_round(&self, rounds: &[Round], longest: f64, design: &Design) -> Option<f64> {
         let last = rounds.last().expect("there was a first round");
+        if self.by_indices {
+            return self.next_round_for_indices(rounds);
+        }
         if let Some(wanted) = self.partialled_for() {
             return self.next_round_for(wanted, rounds, design);
         }
@@ -406,7 +409,7 @@ impl Plan {
 impl Round {
     /// Whether some direction is twice as long, or half as long, as it should be, beyond what noise
     /// makes.
-    fn is_uneven(&self) -> bool {
+    pub(super) fn is_uneven(&self) -> bool {
         let edge = self.moments.edge();
         eigen(&self.moments.mean).values.iter().any(|value| value - edge > 2.0 || value + edge < 0.5)
     }

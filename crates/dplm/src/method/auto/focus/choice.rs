@@ -27,26 +27,35 @@ impl Wanted {
 impl Plan {
     /// What the intervals of partialling out are for, where it promises the shorter ones by the
     /// forecasts of both ways on columns as a plan assumes them.
-    pub(in crate::method::auto) fn prefers_partialling(&self, design: &Design) -> Result<Option<Target>, Error> {
-        let Some(wanted) = &self.wanted else { return Ok(None) };
+    /// Beside that, whether controls are in the model as indices only.
+    pub(in crate::method::auto) fn prefers_partialling(
+        &self,
+        design: &Design,
+    ) -> Result<(Option<Target>, bool), Error> {
+        let Some(wanted) = &self.wanted else { return Ok((None, false)) };
         if let Some(earlier) = &self.earlier {
-            return Ok(earlier.left.is_some().then_some(earlier.target));
+            return Ok((earlier.left.is_some().then_some(earlier.target), false));
         }
         // Moments that are trusted, or shared with other models, are those of all coefficients.
         let has_others = self.shares_moments || self.learned.is_some() || self.trusted().is_some();
         if self.request.purpose == Purpose::Prediction || has_others {
-            return Ok(None);
+            return Ok((None, false));
         }
-        let room = self.room(wanted);
+        let (room, k) = (self.room(wanted), wanted.parameters.len());
         match (room >= 1.0, self.gives_intervals()) {
-            (false, true) => Ok(None),
+            (false, true) => Ok((None, false)),
             (true, all) => {
                 let (target, length) = self.target_of_scores(design);
-                Ok((!all || length <= self.length_by(None, design)).then_some(target))
+                Ok(((!all || length <= self.length_by(None, design)).then_some(target), false))
+            }
+            // What a wide clip of skewed errors does given indices is not known.
+            (false, false) if self.asks_for_robust() && self.room_for_indices(k) >= 1.0 => {
+                Ok((Some(Target::Robust), true))
             }
             (false, false) => {
+                let room = if self.asks_for_robust() { room.max(self.room_for_indices(k)) } else { room };
                 let enough = Enough::times(1.0 / room, self.rows, self.request.rho).of(self.request.unit());
-                let controls = self.features - wanted.parameters.len();
+                let controls = self.features - k;
                 Err(ConfigError::FocusTooWeak { controls, rows: self.rows, enough }.into())
             }
         }
@@ -83,13 +92,18 @@ impl Plan {
             Some(_) => (Way::AllCoefficients, None),
             None => (Way::PartiallingOut, Some(self.target_of_scores(design).0)),
         };
-        let plan = Plan { partials_out, ..self.clone() };
+        let plan = Plan { partials_out, by_indices: false, ..self.clone() };
         let is_open = match way {
             Way::AllCoefficients => plan.gives_intervals(),
             Way::PartiallingOut => self.room(wanted) >= 1.0,
         };
         let planned = is_open.then(|| plan.foreseen(design, assumed).ok()).flatten()?;
         Some((way, planned.descent))
+    }
+
+    /// Whether robust intervals will do.
+    fn asks_for_robust(&self) -> bool {
+        self.request.target.is_none_or(|target| target == Target::Robust)
     }
 
     /// How many times what is enough for partialling out there is.

@@ -20,6 +20,7 @@
 
 mod wanted;
 mod parts;
+mod indices;
 mod split;
 mod scores;
 mod outcome;
@@ -122,6 +123,7 @@ impl<A: Ask> Sequence<'_, A> {
         let clip = ScoreClip::of(self.plan, self.budget.left().to_f64(), k);
         let steps = b.last.descent.steps();
         let scores = Scores::of(&parts, (&b.estimate, &b.last.threshold), &g, (self.design, clip.target));
+        let scores = scores.with_added(self.plan.added_by_crossing());
         let scored = self.scored(scores, Clip::Sought(clip))?;
         Ok(Focused::of(parts, clip.target, steps, Some(scored)))
     }
@@ -130,7 +132,7 @@ impl<A: Ask> Sequence<'_, A> {
     /// mean scores apart: what the regressions did wrong is the same in both, and so is the sample.
     fn once_more(mut self, earlier: &Earlier) -> Result<Focused<A>, Error> {
         let left = earlier.left.as_ref().ok_or(ConfigError::NotRefinable)?;
-        let scores = Scores::again(left);
+        let scores = Scores::again(left, self.plan.features);
         let scored = self.scored(scores, Clip::Known(earlier.clip))?;
         let (kept, left_out) = (left.parameters.clone(), Vec::new());
         Ok(Focused { kept, left_out, at_edge: false, target: earlier.target, steps: 1, scored: Some(scored) })
@@ -218,7 +220,7 @@ impl Plan {
     /// near: what they clip is chosen for precision, whatever intervals are for.
     fn of_part(&self, rho: Rho, features: usize) -> Plan {
         let request = Request { rho, target: None, ..self.request.clone() };
-        Plan { request, features, known: None, wanted: None, partials_out: None, ..self.clone() }
+        Plan { request, features, known: None, wanted: None, partials_out: None, by_indices: false, ..self.clone() }
     }
 }
 

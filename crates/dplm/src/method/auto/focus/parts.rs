@@ -210,7 +210,7 @@ fn only(floor: &Floor, places: &[usize]) -> Floor {
 
 impl Found {
     /// The variance of a column given others; `None` if it does not stand clear of its noise.
-    fn new_in(&self, j: usize, others: &[usize]) -> Option<f64> {
+    pub(super) fn new_in(&self, j: usize, others: &[usize]) -> Option<f64> {
         let places: Vec<usize> = others.iter().copied().chain([j]).collect();
         let floor = Floor { has_constant: false, ..only(&self.floor, &places) };
         let alone = Floor { needs: vec![Vec::new(); places.len()], ..floor };

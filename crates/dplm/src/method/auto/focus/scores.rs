@@ -89,9 +89,16 @@ impl Scores {
         Scores { controls: parts.controls(), ..Scores::of_rows(whitening, &parts.wanted, error_sd, added, taken) }
     }
 
-    /// Of rows that an earlier fit left.
-    pub(super) fn again(left: &Left) -> Scores {
+    /// The same with mean scores of a variance that is larger by this.
+    pub(super) fn with_added(mut self, variance: f64) -> Scores {
+        self.added.iter_mut().for_each(|added| *added += variance);
+        self
+    }
+
+    /// Of rows of this many cells that an earlier fit left.
+    pub(super) fn again(left: &Left, cells: usize) -> Scores {
         let whitening = Whitening::with_response(left.matrix.as_ref(), &left.response);
+        let whitening = if left.matrix.nrows() > cells { whitening.beside_half() } else { whitening };
         Scores::of_rows(whitening, &left.parameters, left.unit, left.added.clone(), left.taken.clone())
     }
 

@@ -16,6 +16,9 @@ const EACH: [f64; 10] = [0.05, 0.08, 0.11, 0.15, 0.20, 0.25, 0.30, 0.34, 0.38, 0
 /// What a descent keeps of its share for its steps, and the scores of theirs for the mean score.
 const OF_DESCENT: f64 = 0.75;
 const OF_SCORES: f64 = 0.75;
+/// The shares of what whitening leaves where the controls become indices: of each of the two kinds
+/// of them. The fit given the indices has the other half.
+pub(super) const OF_INDEX: f64 = 0.25;
 /// Where least squares is meant, the descent of the response clips no more than this: what clipping
 /// takes from the mean of skewed errors counts times the error of the other descent.
 const CLIPPED_FOR_LEAST_SQUARES: f64 = 0.05;
@@ -41,7 +44,7 @@ const MARGIN: f64 = 1.15;
 const CLEAR: f64 = 0.6;
 /// Shares of a round of whitening: of any, of one that is not the last, and the most for the last.
 const LEAST_ROUND: f64 = 0.02;
-const USUAL_ROUND: f64 = 0.05;
+pub(super) const USUAL_ROUND: f64 = 0.05;
 const MOST_OF_ROUND: f64 = 0.35;
 
 /// How what whitening leaves is divided.
@@ -176,6 +179,24 @@ impl Plan {
             2 => Some(share.min(USUAL_ROUND)),
             _ => Some(share.min(MOST_OF_ROUND)),
         }
+    }
+
+    /// The variance of the noise of an index, over that of the errors: one descent for both halves
+    /// of the units, in twice as many columns.
+    pub(super) fn noise_of_index(&self, k: usize) -> f64 {
+        let left = (1.0 - 2.0 * USUAL_ROUND) * self.request.rho.to_f64();
+        let features = 2 * self.features;
+        features as f64 * descent_noise(self, OF_INDEX * left / k as f64, features, 1.0)
+    }
+
+    /// How many times `n sqrt(rho)` there is of what would let the controls become indices.
+    ///
+    /// Where controls explain half of the response and half of a column, indices whose noise is a
+    /// share `d` of the errors each miss about this share, and both together `d^2` of the
+    /// confounding that there is. That may be one standard error, `1 / sqrt(n)`.
+    pub(super) fn room_for_indices(&self, k: usize) -> f64 {
+        let for_index = ((self.rows as f64).powf(-0.25) / self.noise_of_index(k)).sqrt();
+        for_index.min(self.room_for_scores(k) * (1.0 - 2.0 * OF_INDEX).sqrt())
     }
 
     /// How many times `n sqrt(rho)` there is of what would let the controls be told apart; below 1

@@ -1,5 +1,6 @@
 //! Fits of coefficients of interest, against least squares in the clear.
 
+use faer::Mat;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
@@ -10,6 +11,7 @@ use crate::{
     Dataset, Fit, NoiseSource, Person, Precision, Progress, Reading, Receipt, Refinement,
     formula::Formula,
     lattice::Design,
+    matrix::{inverse, times, transposed_times},
     method::{self, Request, Target},
     plan::{Assumed, Foretold, Way},
     privacy::Rho,
@@ -60,6 +62,10 @@ fn beta(j: usize) -> f64 {
 }
 
 fn fit(drawn: &Drawn, focus: &[&str], rho: f64, target: Option<Target>, seed: u64) -> Fit {
+    fit_by(same, drawn, focus, rho, target, seed)
+}
+
+fn fit_by(by: fn(Config) -> Config, drawn: &Drawn, focus: &[&str], rho: f64, target: Option<Target>, seed: u64) -> Fit {
     let request = Request {
         focus: focus.iter().map(|one| (*one).to_owned()).collect(),
         target,
@@ -67,7 +73,7 @@ fn fit(drawn: &Drawn, focus: &[&str], rho: f64, target: Option<Target>, seed: u6
     };
     let mut data = Dataset::read(&drawn.source, &drawn.formula, &Reading::default()).expect("rows");
     let config = Config { choices: Choices::DEFAULT, ..Config::new(request) };
-    data.fit(&config, NoiseSource::Seed(seed), Progress::NONE).expect("a fit")
+    data.fit(&by(config), NoiseSource::Seed(seed), Progress::NONE).expect("a fit")
 }
 
 /// Among controls that explain it, a coefficient is covered and its interval short: as short as the
@@ -190,11 +196,15 @@ fn what_makes_no_sense_is_refused() {
 /// below 1e-3.
 #[test]
 fn persons_weights_and_levels_are_covered() {
-    for (weights, person) in [(None, true), (Some("w[0..5]"), false)] {
+    let by_indices: fn(Config) -> Config = Config::by_indices;
+    let cases = [(None, true), (Some("w[0..5]"), false)];
+    for ((weights, person), by) in
+        cases.into_iter().flat_map(|case| [(case, same as fn(Config) -> Config), (case, by_indices)])
+    {
         let missed: usize = (0..6u64)
             .into_par_iter()
             .map(|seed| {
-                let fit = panel(400 + seed, weights, person);
+                let fit = panel(400 + seed, weights, person, by);
                 let truths = [(1, 1.0), (3, 3.0)];
                 let is_missed = |&(place, truth): &(usize, f64)| {
                     let one = fit.coefficients[place].precision;
@@ -210,7 +220,7 @@ fn persons_weights_and_levels_are_covered() {
 
 /// 4,000 persons with four rows each, whose errors are alike:
 /// `y = educ + exper / 5 + 3 union + person + error`.
-fn panel(seed: u64, weights: Option<&str>, person: bool) -> Fit {
+fn panel(seed: u64, weights: Option<&str>, person: bool, by: fn(Config) -> Config) -> Fit {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };
     let mut text = "id,w,y,educ,exper,union,region".to_owned();
@@ -233,7 +243,12 @@ fn panel(seed: u64, weights: Option<&str>, person: bool) -> Fit {
     let mut data = Dataset::read(&source, &formula, &reading).expect("rows");
     let focus = vec!["educ".to_owned(), "union".to_owned()];
     let request = Request { focus, person, ..Request::new(Rho::checked_from_f64(0.3).expect("a budget")) };
-    data.fit(&Config::new(request), NoiseSource::Seed(seed), Progress::NONE).expect("a fit")
+    data.fit(&by(Config::new(request)), NoiseSource::Seed(seed), Progress::NONE).expect("a fit")
+}
+
+/// As it is chosen.
+fn same(config: Config) -> Config {
+    config
 }
 
 /// A second fit asks for the mean score of the same rows once more. Both are pooled by the noise of
@@ -295,4 +310,80 @@ fn the_way_that_is_taken_is_the_one_that_a_plan_finds_shorter() {
     assert_eq!(other, Way::AllCoefficients);
     let length = |one: &Foretold| one.errors.std_error() * one.errors.widening;
     assert!(length(&planned.descent) < 0.8 * length(&foretold), "{:?} {foretold:?}", planned.descent);
+}
+
+/// The coefficient of `x2` in the population given the indices that a fit released: columns have a
+/// sixth of the spread of their bounds, the response a twelfth, and half of the rows have a copy.
+fn given_indices(fit: &Fit, shape: Shape, p: usize) -> f64 {
+    let indices = &fit.focus.as_ref().expect("coefficients of interest").indices;
+    assert_eq!(indices.iter().map(|one| &*one.name).collect::<Vec<_>>(), ["index for y", "index for x2"]);
+    let size = p + 1;
+    let moment = |j: usize, k: usize| match (j, k, shape) {
+        (0, 0, _) => 1.0,
+        (0, ..) | (_, 0, _) => 0.0,
+        (_, _, Shape::Chain) => 0.8f64.powi(j.abs_diff(k) as i32) / 36.0,
+        (..) => f64::from(u8::from(j == k)) / 36.0,
+    };
+    let with_response = |j: usize| (1..size).map(|k| moment(j, k) * beta(k - 1) * 6.0).sum::<f64>();
+    let half = |j: usize| if j < size { 1.0f64 } else { 0.5 };
+    let weight = |j: usize, k: usize| match k {
+        0 => f64::from(u8::from(j == 0)),
+        1 => f64::from(u8::from(j == 2)),
+        k => indices[k - 2].weights[j],
+    };
+    let weights = Mat::from_fn(2 * size, 4, weight);
+    let moments = Mat::from_fn(2 * size, 2 * size, |j, k| half(j).min(half(k)) * moment(j % size, k % size));
+    let response: Vec<f64> = (0..2 * size).map(|j| half(j) * with_response(j % size)).collect();
+    let solved = times(&inverse(&(weights.transpose() * moments * &weights)), &transposed_times(&weights, &response));
+    solved[1] / 6.0
+}
+
+/// Where the budget cannot tell the controls apart, intervals are for the coefficient given indices
+/// of them, and are said to be. The sum of the squares of 24 errors, in standard errors, is outside
+/// of what it may be with a probability of 1e-3, on either side.
+#[test]
+fn a_coefficient_given_indices_is_covered() {
+    let (p, rows, rho) = (50, 4000, 0.3);
+    let found: Vec<(f64, f64)> = (0..24u64)
+        .into_par_iter()
+        .map(|seed| {
+            let fit = fit(&drawn(Shape::Chain, rows, p, 700 + seed), &["x2"], rho, None, seed);
+            let one = &fit.coefficients[2];
+            let precision = one.precision.unwrap_or_else(|| panic!("identified: {:?}", fit.warnings));
+            let off = one.estimate.expect("identified") - given_indices(&fit, Shape::Chain, p);
+            (off / precision.std_error, precision.std_error)
+        })
+        .collect();
+    let off: f64 = found.iter().map(|(off, _)| off.powi(2)).sum();
+    let classical = 1.0 / (rows as f64 * 0.36 / 1.64).sqrt();
+    let length = found.iter().map(|(_, error)| error / classical).sum::<f64>() / 24.0;
+    println!("{off:.1}, length {length:.3}");
+    assert!((7.3..53.7).contains(&off), "{off}");
+    assert!(length < 1.3, "{length}");
+}
+
+/// Such a fit says so, keeps saying so once it was saved, and can be refined.
+#[test]
+fn indices_are_told_and_kept() {
+    let drawn = drawn(Shape::Independent, 4000, 50, 9);
+    let first = fit(&drawn, &["x2"], 0.3, None, 9);
+    let text = first.to_string().replace('\n', " ");
+    assert!(text.contains("2 released indices") && text.contains("not those given every control"), "{text}");
+    let document = crate::report::to_json(&first);
+    let facts: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(
+        (facts["controls_status"].as_str(), facts["indices"].as_array().map(Vec::len)),
+        (Some("indices"), Some(2))
+    );
+    let again = Fit::from_json(&document).expect("a fit");
+    assert_eq!(again, first);
+    let refinement = Refinement::new(again, Rho::checked_from_f64(0.3).expect("a budget")).expect("it can be");
+    let mut data = Dataset::read(&drawn.source, &drawn.formula, &Reading::default()).expect("rows");
+    let prepared = refinement.prepare(&mut data, NoiseSource::Seed(10)).expect("a plan");
+    let receipt = Receipt::by_caller(prepared.charge());
+    let both = refinement.join(prepared.run(receipt, Progress::NONE).expect("a fit")).expect("one fit");
+    assert_eq!(both.focus, first.focus);
+    let one = |fit: &Fit| (fit.coefficients[2].estimate, fit.coefficients[2].precision.map(|one| one.std_error));
+    let ((Some(a), Some(before)), (Some(b), Some(after))) = (one(&first), one(&both)) else { panic!("identified") };
+    assert!(after < before && (a - b).abs() < 3.0 * before, "{a} {before} {b} {after}");
 }
