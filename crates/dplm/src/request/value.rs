@@ -152,7 +152,7 @@ impl fmt::Display for Sizes {
 pub struct Bytes(pub u64);
 
 /// The type of a field of a request, and the values it takes.
-pub trait Field: Sized {
+pub trait OptionValue: Sized {
     /// What interfaces must give.
     const KIND: OptionKind;
 
@@ -170,7 +170,7 @@ pub trait Field: Sized {
 
 macro_rules! field {
     ($type:ty, $kind:ident, $value:ident) => {
-        impl Field for $type {
+        impl OptionValue for $type {
             const KIND: OptionKind = OptionKind::$kind;
 
             fn read(value: Value) -> Option<$type> {
@@ -195,7 +195,7 @@ field!(String, Text, Text);
 field!(Vec<String>, Texts, Texts);
 field!(PathBuf, Path, Path);
 
-impl Field for f64 {
+impl OptionValue for f64 {
     const KIND: OptionKind = OptionKind::Number;
 
     fn read(value: Value) -> Option<f64> {
@@ -211,7 +211,7 @@ impl Field for f64 {
     }
 }
 
-impl Field for Bytes {
+impl OptionValue for Bytes {
     const KIND: OptionKind = OptionKind::Bytes;
 
     fn read(value: Value) -> Option<Bytes> {
@@ -223,7 +223,7 @@ impl Field for Bytes {
     }
 }
 
-impl Field for Sizes {
+impl OptionValue for Sizes {
     const KIND: OptionKind = OptionKind::Sizes;
 
     fn read(value: Value) -> Option<Sizes> {
@@ -238,7 +238,7 @@ impl Field for Sizes {
     }
 }
 
-impl Field for Moments {
+impl OptionValue for Moments {
     const KIND: OptionKind = OptionKind::Moments;
 
     fn read(value: Value) -> Option<Moments> {
@@ -253,7 +253,7 @@ impl Field for Moments {
     }
 }
 
-impl Field for Dialect {
+impl OptionValue for Dialect {
     const KIND: OptionKind = OptionKind::Text;
 
     fn wanted() -> String {
@@ -273,7 +273,7 @@ impl Field for Dialect {
 /// all of its types could overlap with those for numbers.
 macro_rules! word {
     ($($type:ty)+) => {
-        $(impl Field for $type {
+        $(impl OptionValue for $type {
             const KIND: OptionKind =
                 OptionKind::Word(|| Self::ALL.iter().map(|value| (value.word(), value.synonyms())).collect());
 
@@ -290,7 +290,7 @@ macro_rules! word {
 
 word!(Device Family IntervalMethod Neighbours Purpose Target);
 
-impl<T: Field> Field for Option<T> {
+impl<T: OptionValue> OptionValue for Option<T> {
     const KIND: OptionKind = T::KIND;
 
     fn wanted() -> String {
@@ -307,7 +307,7 @@ impl<T: Field> Field for Option<T> {
     }
 
     fn value(&self) -> Value {
-        self.as_ref().map_or(Value::Nothing, Field::value)
+        self.as_ref().map_or(Value::Nothing, OptionValue::value)
     }
 }
 
