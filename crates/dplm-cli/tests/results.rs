@@ -56,21 +56,27 @@ fn threads_and_pieces_do_not_matter() {
 
 /// The keys that programs rely on.
 fn assert_schema(fit: &Value) {
-    for key in
-        ["dplm", "private", "guarantee", "rows", "target", "level", "interval", "coefficients", "method", "warnings"]
-    {
-        assert!(!fit[key].is_null(), "{key} is missing");
-    }
-    for key in ["definition", "neighbours", "rho", "epsilon", "delta", "guess", "releases"] {
-        assert!(!fit["guarantee"][key].is_null(), "{key} is missing");
-    }
-    for key in ["name", "clip", "steps", "step_size", "noise_sd"] {
-        assert!(!fit["method"][key].is_null(), "{key} is missing");
-    }
+    let number = |of: &Value, key: &str| of[key].as_f64().unwrap_or_else(|| panic!("{key} of {of}"));
+    assert_eq!(fit["dplm"], env!("CARGO_PKG_VERSION"));
+    assert!(fit["private"].is_boolean() && fit["warnings"].is_array() && fit["rows"].is_u64(), "{fit}");
+    let guarantee = &fit["guarantee"];
+    let (rho, guess) = (number(guarantee, "rho"), number(guarantee, "guess"));
+    // The conversion is exact: below that of Bun and Steinke.
+    let simple = rho + 2.0 * (rho * (1.0 / number(guarantee, "delta")).ln()).sqrt();
+    let epsilon = number(guarantee, "epsilon");
+    assert!(guarantee["definition"] == "zCDP" && rho > 0.0 && epsilon > rho && epsilon < simple, "{guarantee}");
+    assert!(guess > 0.5 && guess < 1.0 && guarantee["releases"][0]["what"].is_string(), "{guarantee}");
+    let method = &fit["method"];
+    assert_eq!(method["name"], "dpgd");
+    assert!(["clip", "steps", "step_size", "noise_sd"].iter().all(|key| number(method, key) > 0.0), "{method}");
+    let level = number(fit, "level");
     for coefficient in fit["coefficients"].as_array().expect("a list") {
-        let number = |key: &str| coefficient[key].as_f64().unwrap_or_else(|| panic!("{key} of {coefficient}"));
-        assert!(number("low") < number("estimate") && number("estimate") < number("high"));
-        assert!(number("std_error") > 0.0);
+        let [low, estimate, high, error] = ["low", "estimate", "high", "std_error"].map(|key| number(coefficient, key));
+        assert!(low < estimate && estimate < high && error > 0.0, "{coefficient}");
+        // Student's t with any degrees of freedom reaches further than the Gaussian; at 90 and 95 %
+        // that is 1.64 and 1.96.
+        let least = if level < 0.95 { 1.64 } else { 1.95 };
+        assert!(high - low > 2.0 * least * error, "{coefficient} at {level}");
     }
 }
 

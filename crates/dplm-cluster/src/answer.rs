@@ -2,7 +2,7 @@
 
 use dplm::{
     Error,
-    lattice::{Kernel, Moments},
+    lattice::{Kernel, SecondMoments},
     rows::engine::{Chunk, Chunks, Query, Sorted, Sorting},
 };
 
@@ -161,7 +161,7 @@ impl Answer {
         let upper = size * (size + 1) / 2;
         let clipped = (sums.len() == upper + features).then(|| sums.split_off(upper))?;
         let rows = Chunks { features, chunks: self.rows };
-        Some(Sorted { unclipped: Moments::from_upper(size, sums), clipped, rows, undecided, is_partial: false })
+        Some(Sorted { unclipped: SecondMoments::from_upper(size, sums), clipped, rows, undecided, is_partial: false })
     }
 
     /// Takes in what other blocks answer to the same question.

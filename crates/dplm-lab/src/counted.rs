@@ -7,7 +7,7 @@ use std::sync::{
 
 use dplm::{
     Error,
-    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Number, Outer, Theta, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Number, Outer, SecondMoments, Theta, Whitening},
     privacy::{Neighbours, NotPrivate, Sealed, Sensitive},
     rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, ExpectedSteps, OuterSum, Rows, TailCounts},
 };
@@ -139,7 +139,7 @@ impl Rows for Counted {
         Ok(self)
     }
 
-    fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
+    fn moments(&self) -> Result<NotPrivate<SecondMoments>, Error> {
         self.once_more().moments()
     }
 

@@ -1,4 +1,5 @@
-//! Rows on a GPU give the bits of rows in memory. Without a GPU these tests print that and stop.
+//! Rows on a GPU give the bits of rows in memory. Without a GPU these tests print that and stop;
+//! with `DPLM_GPU=required` they fail.
 
 use dplm::{
     lattice::{Clip, Lattice},
@@ -22,6 +23,7 @@ fn card() -> Option<Gpu> {
     match Gpu::open() {
         Ok(card) => Some(card),
         Err(error @ (CardError::NoDriver | CardError::NoCard)) => {
+            assert!(std::env::var("DPLM_GPU").as_deref() != Ok("required"), "{error}");
             eprintln!("skipped: {error}");
             None
         }

@@ -11,7 +11,6 @@ use dplm::{
     privacy::Rho,
     table::Source,
 };
-use faer::Mat;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -45,7 +44,8 @@ fn table(rows: usize, seed: u64) -> Source {
 
 /// Moments as they are, or with a mistake.
 fn moments(entry: impl Fn(usize, usize) -> f64) -> Moments {
-    Moments::new(names(), vec![0.0; FEATURES], Mat::from_fn(FEATURES, FEATURES, entry)).unwrap()
+    let row = |j: usize| (0..FEATURES).map(|k| entry(j, k)).collect();
+    Moments::new(names(), vec![0.0; FEATURES], &(0..FEATURES).map(row).collect::<Vec<_>>()).unwrap()
 }
 
 fn covariance(j: usize, k: usize) -> f64 {
@@ -132,7 +132,7 @@ fn wrong_moments_cost_precision_and_not_coverage() {
 
 #[test]
 fn what_is_missing_is_named_before_anything_is_spent() {
-    let lacking = Moments::new(vec!["x1".to_owned()], vec![0.0], Mat::from_fn(1, 1, |_, _| 4.0)).unwrap();
+    let lacking = Moments::new(vec!["x1".to_owned()], vec![0.0], &[vec![4.0]]).unwrap();
     let refusal = fit((100, 0.1), Some(lacking), 1).unwrap_err().to_string();
     assert!(refusal.contains("lack 'x2', 'x3', "), "{refusal}");
 }

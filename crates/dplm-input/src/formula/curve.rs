@@ -51,7 +51,7 @@ impl Curve {
         }
     }
 
-    /// The divisor of one function after [`Shape`] has computed it: polynomials are scaled to
+    /// The divisor of one function after [`CurveShape`] has computed it: polynomials are scaled to
     /// variance 1, `sqrt(2j + 1) P_j`.
     pub fn unit(self, column: u32) -> f64 {
         match self {
@@ -60,7 +60,7 @@ impl Curve {
         }
     }
 
-    /// The largest sum of squares of the functions at one number, as [`Shape`] has them.
+    /// The largest sum of squares of the functions at one number, as [`CurveShape`] has them.
     pub fn norm_sq(self) -> f64 {
         match self {
             Curve::Poly(degree) => f64::from(degree),
@@ -73,7 +73,7 @@ impl Curve {
 
 /// One function of a family, between -1 and 1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub struct CurveShape {
     range: Range,
     function: ShapeFunction,
 }
@@ -85,17 +85,17 @@ enum ShapeFunction {
     Spline(Vec<f64>),
 }
 
-impl Shape {
+impl CurveShape {
     /// Legendre's polynomial of a degree on a range.
-    pub fn legendre(degree: u32, range: Range) -> Shape {
-        Shape { range, function: ShapeFunction::Legendre(degree) }
+    pub fn legendre(degree: u32, range: Range) -> CurveShape {
+        CurveShape { range, function: ShapeFunction::Legendre(degree) }
     }
 
     /// The functions of a family on a range.
-    pub fn all(curve: Curve, range: Range) -> Vec<Shape> {
-        let spline = |weights| Shape { range, function: ShapeFunction::Spline(weights) };
+    pub fn all(curve: Curve, range: Range) -> Vec<CurveShape> {
+        let spline = |weights| CurveShape { range, function: ShapeFunction::Spline(weights) };
         match curve {
-            Curve::Poly(degree) => (1..=degree).map(|degree| Shape::legendre(degree, range)).collect(),
+            Curve::Poly(degree) => (1..=degree).map(|degree| CurveShape::legendre(degree, range)).collect(),
             Curve::Bs(df) => (1..=df as usize).map(|index| spline(unit(df as usize + 1, index))).collect(),
             Curve::Ns(df) => natural_splines(df as usize).into_iter().map(spline).collect(),
         }
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn polynomials_are_orthogonal_on_the_range() {
-        let shapes = Shape::all(Curve::Poly(5), RANGE);
+        let shapes = CurveShape::all(Curve::Poly(5), RANGE);
         for (j, one) in shapes.iter().enumerate() {
             assert!(mean(|x| one.value(x)).abs() < 1e-6);
             for (k, other) in shapes.iter().enumerate() {
@@ -254,7 +254,7 @@ mod tests {
             let powers = legendre_in_powers(degree, RANGE);
             for x in [-2.0, -0.3, 3.0, 5.5, 8.0] {
                 let sum = powers.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient);
-                assert!((sum - Shape::legendre(degree, RANGE).value(x)).abs() < 1e-9, "{degree} {x}");
+                assert!((sum - CurveShape::legendre(degree, RANGE).value(x)).abs() < 1e-9, "{degree} {x}");
             }
         }
     }
@@ -270,7 +270,7 @@ mod tests {
                 assert!(first + ORDER <= count);
             }
         }
-        let shapes = Shape::all(Curve::Bs(6), RANGE);
+        let shapes = CurveShape::all(Curve::Bs(6), RANGE);
         assert!(shapes.iter().all(|shape| shape.value(RANGE.low) == 0.0));
         assert!((shapes[5].value(RANGE.high) - 1.0).abs() < 1e-12);
         let knot = at(0.5);
@@ -283,7 +283,7 @@ mod tests {
     /// Without inner knots a B-spline is a Bernstein polynomial.
     #[test]
     fn without_knots_b_splines_are_polynomials() {
-        let shapes = Shape::all(Curve::Bs(3), RANGE);
+        let shapes = CurveShape::all(Curve::Bs(3), RANGE);
         let u: f64 = 0.3;
         let expected = [3.0 * u * (1.0 - u).powi(2), 3.0 * u * u * (1.0 - u), u.powi(3)];
         for (shape, expected) in shapes.iter().zip(expected) {
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn natural_splines_have_no_curvature_at_the_bounds() {
         for df in [1, 2, 3, 6] {
-            let shapes = Shape::all(Curve::Ns(df), RANGE);
+            let shapes = CurveShape::all(Curve::Ns(df), RANGE);
             assert_eq!(shapes.len(), df as usize);
             for shape in &shapes {
                 assert_eq!(shape.value(RANGE.low), 0.0);
@@ -309,7 +309,7 @@ mod tests {
             }
         }
         // One function is linear.
-        let line = &Shape::all(Curve::Ns(1), RANGE)[0];
+        let line = &CurveShape::all(Curve::Ns(1), RANGE)[0];
         assert!((line.value(at(0.5)) / line.value(at(1.0)) - 0.5).abs() < 1e-12);
     }
 }

@@ -54,7 +54,7 @@ use std::collections::{HashMap, HashSet};
 use crate::options::Family;
 pub use crate::schema::{Column, Kind};
 pub use by::By;
-pub use curve::{Curve, Shape, legendre_in_powers};
+pub use curve::{Curve, CurveShape, legendre_in_powers};
 pub use endogenous::MomentNames;
 pub use error::FormulaError;
 pub use event::{Event, EventCell};

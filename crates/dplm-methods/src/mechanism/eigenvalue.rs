@@ -27,7 +27,7 @@
 //!   ([`Symmetric::has_positive_pivots`]); no pivot is zero, so they come to be.
 
 use dplm::{
-    lattice::Moments,
+    lattice::SecondMoments,
     privacy::{CustomMechanism, Mechanism, Noisy, PrivacyError, Sensitive, Spend, noise::RandomWords, release},
     rows::OuterProducts,
 };
@@ -95,7 +95,7 @@ impl CustomMechanism<OuterProducts> for LeastEigenvalue {
 /// A function of the integers in the matrix and of `norm_sq` only: it is exact, and the same on
 /// every machine. Entries must be below 2^125 in size; sums over at most 2^40 rows are below 2^78.
 /// See [`eigenvalue_sensitivity`].
-pub(super) fn least_eigenvalue_down(sums: &Moments, norm_sq: u128) -> i128 {
+pub(super) fn least_eigenvalue_down(sums: &SecondMoments, norm_sq: u128) -> i128 {
     let grid = Grid { sums, step: grid_step(norm_sq).cast_signed() };
     grid.answer()
 }
@@ -120,7 +120,7 @@ fn grid_step(norm_sq: u128) -> u128 {
 
 /// About the eigenvector of the smallest eigenvalue, by inverse iteration. Any answer is right; a
 /// poor one costs time.
-fn least_direction(sums: &Moments) -> Vec<i64> {
+fn least_direction(sums: &SecondMoments) -> Vec<i64> {
     let size = sums.size();
     let matrix = Mat::from_fn(size, size, |i, j| nearest(sums.entry(i, j)));
     let Some(factor) = nearly_singular_factor(&matrix) else { return vec![0; size] };
@@ -145,7 +145,7 @@ fn nearly_singular_factor(matrix: &Mat<f64>) -> Option<Llt<f64>> {
 
 /// The matrices `M_k` of a sum of outer products.
 struct Grid<'a> {
-    sums: &'a Moments,
+    sums: &'a SecondMoments,
     step: i128,
 }
 
@@ -359,9 +359,9 @@ mod tests {
     use super::*;
 
     /// `sum_i v_i v_i'`.
-    fn gram(size: usize, vectors: &[Vec<i128>]) -> Moments {
+    fn gram(size: usize, vectors: &[Vec<i128>]) -> SecondMoments {
         let entry = |i: usize, j: usize| vectors.iter().map(|v| v[i] * v[j]).sum();
-        Moments::from_upper(
+        SecondMoments::from_upper(
             size,
             (0..size).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| entry(i, j)).collect(),
         )
@@ -388,7 +388,7 @@ mod tests {
 
     /// Sylvester's criterion in exact arithmetic: every leading minor of `2A - (2gk - 1) I` is
     /// positive.
-    fn is_positive(sums: &Moments, step: i128, k: &BigInt) -> bool {
+    fn is_positive(sums: &SecondMoments, step: i128, k: &BigInt) -> bool {
         let entry = |i: usize, j: usize| {
             let shift = if i == j { k * 2 * step - 1 } else { BigInt::ZERO };
             BigInt::from(sums.entry(i, j)) * 2 - shift
@@ -398,7 +398,7 @@ mod tests {
     }
 
     /// The definition itself, by bisection over all `k` there can be.
-    fn by_brute_force(sums: &Moments, step: i128) -> BigInt {
+    fn by_brute_force(sums: &SecondMoments, step: i128) -> BigInt {
         let diagonal = (0..sums.size()).map(|i| sums.entry(i, i)).min().unwrap();
         let (mut below, mut above) = (BigInt::ZERO, BigInt::from(diagonal / step + 2));
         while &above - &below > BigInt::from(1) {
@@ -429,7 +429,7 @@ mod tests {
 
         /// Few or many vectors, long or short, some nearly multiples of others, some repeated very
         /// often.
-        fn sums(&mut self, size: usize) -> Moments {
+        fn sums(&mut self, size: usize) -> SecondMoments {
             let (count, bits) = (1 + self.below(2 * size as u64 + 2), 2 + self.below(38));
             let mut vectors: Vec<Vec<i128>> = (0..count).map(|_| self.vector(size, bits)).collect();
             if self.below(3) == 0 {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use dplm::{
-    lattice::Moments,
+    lattice::SecondMoments,
     privacy::{CustomMechanism, Mechanism, PrivacyError, Spend, noise::RandomWords},
     rows::BatchMoments,
 };
@@ -188,7 +188,7 @@ const DEPENDENT: f64 = 1e-9;
 /// The coefficients of least squares from the moments of `[X y]`, by Cholesky's factors; zeros
 /// where columns depend on each other.
 #[allow(clippy::cast_precision_loss, reason = "any coefficients will do, as a function of one batch")]
-fn least_squares(moments: &Moments) -> Vec<f64> {
+fn least_squares(moments: &SecondMoments) -> Vec<f64> {
     let features = moments.size() - 1;
     let entry = |i: usize, j: usize| moments.entry(i, j) as f64;
     let mut factor = vec![vec![0.0; features]; features + 1];
@@ -219,7 +219,7 @@ mod tests {
     fn least_squares_by_hand() {
         let of = |rows: &[[i128; 3]]| {
             let entry = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<i128>();
-            Moments::from_upper(
+            SecondMoments::from_upper(
                 3,
                 (0..3).flat_map(|j| (0..=j).map(move |i| (i, j))).map(|(i, j)| entry(i, j)).collect(),
             )

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use dplm::{
     Error,
-    lattice::{Clip, ClippedOuter, Ladder, Lattice, Moments, Number, Outer, Theta, Whitening},
+    lattice::{Clip, ClippedOuter, Ladder, Lattice, Number, Outer, SecondMoments, Theta, Whitening},
     privacy::{Claim, Neighbours, NotPrivate, Sealed, Sensitive},
     rows::{BatchMoments, ClippedRows, CustomQuery, CustomRows, ExpectedSteps, OuterSum, Rows, TailCounts},
 };
@@ -230,7 +230,7 @@ impl Rows for Twin {
         Ok(self)
     }
 
-    fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
+    fn moments(&self) -> Result<NotPrivate<SecondMoments>, Error> {
         panic!("a fit does not ask what is not private")
     }
 

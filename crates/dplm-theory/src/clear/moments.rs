@@ -65,7 +65,8 @@ pub fn moments(source: &Source, model: &Model, options: &ReadOptions<'_>) -> Res
     if sums.rows == 0.0 {
         return Err(MomentsError::NoRows.into());
     }
-    let covariance = Mat::from_fn(terms.len(), terms.len(), |j, k| sums.covariance(terms[j], terms[k]));
+    let row = |&j: &usize| terms.iter().map(|&k| sums.covariance(j, k)).collect();
+    let covariance: Vec<Vec<f64>> = terms.iter().map(row).collect();
     let names = terms.iter().map(|&j| design.names()[j].clone()).collect();
-    Ok(NotPrivate::new(Moments::new(names, terms.iter().map(|&j| sums.mean(j)).collect(), covariance)?))
+    Ok(NotPrivate::new(Moments::new(names, terms.iter().map(|&j| sums.mean(j)).collect(), &covariance)?))
 }

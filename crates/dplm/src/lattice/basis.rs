@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use super::factor::{Factor, RowFunction};
 use crate::formula::{
-    Event, EventCell, Expression, Model, Part, Range, Regressor, Shape, Variable, legendre_in_powers,
+    CurveShape, Event, EventCell, Expression, Model, Part, Range, Regressor, Variable, legendre_in_powers,
 };
 
 /// A function that is fitted.
@@ -97,9 +97,9 @@ impl<'a> Basis<'a> {
         RowFunction::Level { column: self.columns[column], level: part.column }
     }
 
-    fn shape(&self, part: Part) -> Shape {
+    fn shape(&self, part: Part) -> CurveShape {
         let Variable::Curve(curve, of) = self.variables[part.variable] else { unreachable!("asked of a curve") };
-        Shape::all(*curve, self.range(of)).swap_remove(part.column as usize)
+        CurveShape::all(*curve, self.range(of)).swap_remove(part.column as usize)
     }
 
     /// As much of every factor is changed for the better as the model allows.
@@ -169,7 +169,7 @@ impl<'a> Basis<'a> {
             let variable = self.variables.iter().position(is_it)?;
             combination.push((Some(Part { variable, column: 0 }), coefficient));
         }
-        let function = RowFunction::Shape(self.placed(base), Shape::legendre(degree, range));
+        let function = RowFunction::Shape(self.placed(base), CurveShape::legendre(degree, range));
         Some(Encoding { factor: Factor::plain(function), combination })
     }
 

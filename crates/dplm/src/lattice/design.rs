@@ -20,7 +20,7 @@ use super::{
 
 /// A public affine scale: a standardised value is `(cell - centre) / unit`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
+pub struct ColumnScale {
     /// The cell that becomes 0.
     pub centre: f64,
     /// The distance that becomes 1.
@@ -39,7 +39,7 @@ pub enum Slot {
         /// Which of the columns that are read.
         column: usize,
         /// How its cells are standardised.
-        scale: Scale,
+        scale: ColumnScale,
     },
     /// 1 where a categorical cell has this level, else 0.
     Level {
@@ -81,7 +81,10 @@ impl Slot {
             [] => Slot::Intercept,
             [Factor { function: RowFunction::Number(Expression::Column(column)), centre, unit }] => {
                 let Range { low, high } = ranges[*column];
-                Slot::Number { column: *column, scale: Scale { centre: *centre, unit: *unit, range: (low, high) } }
+                Slot::Number {
+                    column: *column,
+                    scale: ColumnScale { centre: *centre, unit: *unit, range: (low, high) },
+                }
             }
             [Factor { function: RowFunction::Level { column, level }, .. }] => {
                 Slot::Level { column: *column, level: *level }
@@ -109,7 +112,7 @@ pub struct Design {
     combinations: Vec<Vec<(usize, f64)>>,
     /// The response less the offsets.
     fitted: Expression<usize>,
-    response: Scale,
+    response: ColumnScale,
     offset: Option<Expression<usize>>,
     /// What each row is multiplied by the root of; its column is the last that is read.
     weights: Option<Weights>,
@@ -138,7 +141,7 @@ impl Design {
             names: model.coefficient_names(),
             asked: basis.asked(),
             response: match model.binary_response() {
-                Some(_) => Scale::BINARY,
+                Some(_) => ColumnScale::BINARY,
                 None => scale_of(basis.range(&fitted), model.spans_constant()),
             },
             fitted: basis.placed(&fitted),
@@ -260,7 +263,7 @@ impl Design {
     }
 
     /// How the response, less the offsets, is standardised.
-    pub fn response(&self) -> &Scale {
+    pub fn response(&self) -> &ColumnScale {
         &self.response
     }
 
@@ -483,9 +486,9 @@ impl TryFrom<String> for Design {
 /// A standardised 1.
 const ONE: f32 = narrow(power(CELL_SCALE_BITS));
 
-impl Scale {
+impl ColumnScale {
     /// Of a response that is one of two: -1 or 1, and its coefficients are what they are.
-    const BINARY: Scale = Scale { centre: 0.0, unit: 1.0, range: (-1.0, 1.0) };
+    const BINARY: ColumnScale = ColumnScale { centre: 0.0, unit: 1.0, range: (-1.0, 1.0) };
 
     /// The lattice integer of a cell: clamped, standardised, rounded to the nearest with ties to
     /// even, saturated. A rule about one cell, whatever it holds.
@@ -535,12 +538,12 @@ fn weight_unit(weights: &Weights) -> f64 {
 }
 
 /// Without an intercept nothing may be shifted, so bounds are then only scaled.
-fn scale_of(range: Range, centred: bool) -> Scale {
+fn scale_of(range: Range, centred: bool) -> ColumnScale {
     let Range { low, high } = range;
     match range.is_bounded() {
-        false => Scale { centre: 0.0, unit: 1.0, range: (low, high) },
-        true if centred => Scale { centre: range.centre(), unit: range.half_width(), range: (low, high) },
-        true => Scale { centre: 0.0, unit: range.size(), range: (low, high) },
+        false => ColumnScale { centre: 0.0, unit: 1.0, range: (low, high) },
+        true if centred => ColumnScale { centre: range.centre(), unit: range.half_width(), range: (low, high) },
+        true => ColumnScale { centre: 0.0, unit: range.size(), range: (low, high) },
     }
 }
 
@@ -575,7 +578,7 @@ mod tests {
         let numbers = [0.0, -0.0, 1.0, 5e-324, -1e308, f64::MAX, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
         for unit in numbers {
             for (centre, cell) in numbers.into_iter().flat_map(|centre| numbers.map(|cell| (centre, cell))) {
-                let encoded = Scale { centre, unit, range: (f64::NEG_INFINITY, f64::INFINITY) }.encode(cell);
+                let encoded = ColumnScale { centre, unit, range: (f64::NEG_INFINITY, f64::INFINITY) }.encode(cell);
                 assert!(encoded.abs() <= (1u32 << CELL_RANGE_BITS) as f32, "{centre} {unit} {cell}: {encoded}");
                 assert_eq!(encoded, encoded.trunc(), "{centre} {unit} {cell}");
             }

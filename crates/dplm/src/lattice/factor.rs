@@ -1,7 +1,7 @@
 //! Functions of the cells of one row.
 
 use crate::{
-    formula::{Expression, Range, Shape},
+    formula::{CurveShape, Expression, Range},
     table::{Block, Cells, MISSING},
 };
 
@@ -74,7 +74,7 @@ pub(super) enum RowFunction {
     /// 1 where both categorical cells have these levels, else 0.
     Levels([(usize, u32); 2]),
     /// A polynomial or a spline of a number.
-    Shape(Expression<usize>, Shape),
+    Shape(Expression<usize>, CurveShape),
 }
 
 impl Factor {

@@ -9,21 +9,21 @@ use super::{
 
 /// An exact symmetric matrix of sums over rows, by its upper triangle, in lattice units.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Moments {
+pub struct SecondMoments {
     size: usize,
     upper: Vec<i128>,
 }
 
-impl Moments {
+impl SecondMoments {
     /// A sum over no rows.
-    pub fn empty(size: usize) -> Moments {
-        Moments { size, upper: vec![0; size * (size + 1) / 2] }
+    pub fn empty(size: usize) -> SecondMoments {
+        SecondMoments { size, upper: vec![0; size * (size + 1) / 2] }
     }
 
     /// A matrix by its upper triangle, column by column.
-    pub fn from_upper(size: usize, upper: Vec<i128>) -> Moments {
+    pub fn from_upper(size: usize, upper: Vec<i128>) -> SecondMoments {
         assert_eq!(upper.len(), size * (size + 1) / 2, "an upper triangle");
-        Moments { size, upper }
+        SecondMoments { size, upper }
     }
 
     /// The entry of columns `i` and `j`.
@@ -38,8 +38,8 @@ impl Moments {
     }
 
     /// The moments of the first `size` columns.
-    pub(crate) fn leading(&self, size: usize) -> Moments {
-        Moments::from_upper(size, self.upper[..size * (size + 1) / 2].to_vec())
+    pub(crate) fn leading(&self, size: usize) -> SecondMoments {
+        SecondMoments::from_upper(size, self.upper[..size * (size + 1) / 2].to_vec())
     }
 
     /// The upper triangle, column by column.
@@ -78,16 +78,16 @@ impl Moments {
 
     /// The moments of both sets of rows.
     #[must_use]
-    pub fn plus(mut self, other: &Moments) -> Moments {
+    pub fn plus(mut self, other: &SecondMoments) -> SecondMoments {
         self.upper.iter_mut().zip(&other.upper).for_each(|(mine, theirs)| *mine += theirs);
         self
     }
 }
 
-impl Moments {
+impl SecondMoments {
     /// The moments of rows without some of them.
     #[must_use]
-    pub(crate) fn minus(mut self, other: &Moments) -> Moments {
+    pub(crate) fn minus(mut self, other: &SecondMoments) -> SecondMoments {
         self.upper.iter_mut().zip(&other.upper).for_each(|(mine, theirs)| *mine -= theirs);
         self
     }
@@ -110,7 +110,7 @@ const STRIDE: usize = ROOM + LANES;
 /// Adds up exact outer products of rows.
 pub(crate) struct GramSum {
     kernel: Kernel,
-    moments: Moments,
+    moments: SecondMoments,
     /// The rows that wait to be multiplied, column by column, and how many there are.
     cells: Vec<f64>,
     waiting: usize,
@@ -125,7 +125,7 @@ impl GramSum {
         let padded = size.next_multiple_of(PADDED);
         GramSum {
             kernel,
-            moments: Moments::empty(size),
+            moments: SecondMoments::empty(size),
             cells: vec![0.0; STRIDE * padded],
             waiting: 0,
             product: vec![0.0; padded * padded],
@@ -167,7 +167,7 @@ impl GramSum {
     }
 
     /// The sum.
-    pub(crate) fn finish(mut self) -> Moments {
+    pub(crate) fn finish(mut self) -> SecondMoments {
         self.multiply();
         self.flush();
         self.moments

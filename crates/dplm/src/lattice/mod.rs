@@ -47,10 +47,10 @@ pub use clip::Clip;
 pub(crate) use coarse::{CoarseRows, Displacement};
 pub use count::Ladder;
 pub(crate) use count::above;
-pub use design::{Design, Product, Scale, Slot};
+pub use design::{ColumnScale, Design, Product, Slot};
 pub use family::{Link, Number};
 pub(crate) use gram::GramSum;
-pub use gram::Moments;
+pub use gram::SecondMoments;
 pub(crate) use kernel::{
     COMPRESSED, WeightedSum, all_norms_sq, bounds, bounds_given, clipped_in_block, compressed, norms_sq, residuals,
     square_of_block,

@@ -13,10 +13,9 @@
 
 use std::{fs, io::ErrorKind, path::Path};
 
-use faer::Mat;
 use serde::Deserialize;
 
-use super::{Moments, MomentsError};
+use super::{Moments, MomentsError, square};
 
 /// The keys of a document.
 #[derive(Deserialize)]
@@ -59,7 +58,7 @@ impl Moments {
     /// ```
     /// use dplm::moments::Moments;
     /// let moments = Moments::from_toml("names = ['x', 'z']\nmeans = [1, 2]\nsds = [3, 4]\ncorrelations = [[1, 0.5], [0.5, 1]]")?;
-    /// assert_eq!(moments.covariance()[(0, 1)], 6.0);
+    /// assert_eq!(moments.covariance(0, 1), 6.0);
     /// # Ok::<(), dplm::moments::MomentsError>(())
     /// ```
     pub fn from_toml(text: &str) -> Result<Moments, MomentsError> {
@@ -125,27 +124,21 @@ impl Document {
         let count = names.len();
         let length = |what, found| MomentsError::Length { names: count, what, found };
         let covariance = match (sds, correlations, covariance) {
-            (None, None, Some(covariance)) => square(&covariance, count, "covariances")?,
+            (None, None, Some(covariance)) => covariance,
             (Some(sds), Some(correlations), None) => {
                 let correlations = square(&correlations, count, "correlations")?;
                 if sds.len() != count {
                     return Err(length("sds", sds.len()));
                 }
-                Mat::from_fn(count, count, |j, k| {
-                    if j == k { sds[j] * sds[j] } else { correlations[(j, k)] * sds[j] * sds[k] }
-                })
+                let entry = |j: usize, k: usize| match j == k {
+                    true => sds[j] * sds[j],
+                    false => correlations[(j, k)] * sds[j] * sds[k],
+                };
+                (0..count).map(|j| (0..count).map(|k| entry(j, k)).collect()).collect()
             }
             _ => return Err(MomentsError::Unreadable { place: String::new() }),
         };
-        Moments::new(names, means, covariance)
-    }
-}
-
-fn square(rows: &[Vec<f64>], count: usize, what: &'static str) -> Result<Mat<f64>, MomentsError> {
-    let wrong = rows.iter().map(Vec::len).chain([rows.len()]).find(|&found| found != count);
-    match wrong {
-        Some(found) => Err(MomentsError::Length { names: count, what, found }),
-        None => Ok(Mat::from_fn(count, count, |j, k| rows[j][k])),
+        Moments::new(names, means, &covariance)
     }
 }
 

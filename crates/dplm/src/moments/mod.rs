@@ -36,15 +36,14 @@ pub struct Moments {
 struct Written {
     names: Vec<String>,
     means: Vec<f64>,
-    #[serde(with = "crate::matrix::by_row")]
-    covariance: Mat<f64>,
+    covariance: Vec<Vec<f64>>,
 }
 
 impl TryFrom<Written> for Moments {
     type Error = MomentsError;
 
     fn try_from(written: Written) -> Result<Moments, MomentsError> {
-        Moments::new(written.names, written.means, written.covariance)
+        Moments::new(written.names, written.means, &written.covariance)
     }
 }
 
@@ -113,19 +112,16 @@ pub enum MomentsError {
 const ROUNDING: f64 = 1e-3;
 
 impl Moments {
-    /// Means and covariances of named columns.
+    /// Means and covariances of named columns, the latter by rows.
     ///
     /// # Errors
     /// When lists differ in length, a name comes twice, or the numbers cannot be moments.
-    pub fn new(names: Vec<String>, means: Vec<f64>, covariance: Mat<f64>) -> Result<Moments, MomentsError> {
+    pub fn new(names: Vec<String>, means: Vec<f64>, covariance: &[Vec<f64>]) -> Result<Moments, MomentsError> {
         let count = names.len();
-        let check = |what, found| match found == count {
-            true => Ok(()),
-            false => Err(MomentsError::Length { names: count, what, found }),
-        };
-        check("means", means.len())?;
-        check("rows of covariances", covariance.nrows())?;
-        check("columns of covariances", covariance.ncols())?;
+        if means.len() != count {
+            return Err(MomentsError::Length { names: count, what: "means", found: means.len() });
+        }
+        let covariance = square(covariance, count, "covariances")?;
         let moments = Moments { names, means, covariance };
         moments.check()?;
         Ok(moments)
@@ -168,9 +164,9 @@ impl Moments {
         &self.means
     }
 
-    /// Their covariances.
-    pub fn covariance(&self) -> &Mat<f64> {
-        &self.covariance
+    /// The covariance of two of them, by their places.
+    pub fn covariance(&self, j: usize, k: usize) -> f64 {
+        self.covariance[(j, k)]
     }
 
     /// Their correlations; 0 with a constant.
@@ -247,6 +243,15 @@ impl Moments {
     }
 }
 
+/// A square matrix by its rows; `what` names its entries.
+fn square(rows: &[Vec<f64>], count: usize, what: &'static str) -> Result<Mat<f64>, MomentsError> {
+    let wrong = rows.iter().map(Vec::len).chain([rows.len()]).find(|&found| found != count);
+    match wrong {
+        Some(found) => Err(MomentsError::Length { names: count, what, found }),
+        None => Ok(Mat::from_fn(count, count, |j, k| rows[j][k])),
+    }
+}
+
 /// The names of a column's moments: a number's own, a category's levels except the first.
 fn names_of(column: &Column) -> Vec<String> {
     match &column.kind {
@@ -290,7 +295,7 @@ mod tests {
         assert_eq!(Moments::from_csv(csv).expect("moments"), toml);
         let covariances =
             Moments::from_csv("name,mean,x,g[b]\nx,4,4,0.1832\ng[b],0.3,0.1832,0.209764\n").expect("moments");
-        assert!((covariances.covariance()[(0, 1)] - toml.covariance()[(0, 1)]).abs() < 1e-12);
+        assert!((covariances.covariance(0, 1) - toml.covariance(0, 1)).abs() < 1e-12);
         assert_eq!(Moments::from_toml(&toml.to_toml()).expect("moments").names(), toml.names());
     }
 

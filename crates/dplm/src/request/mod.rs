@@ -17,7 +17,7 @@ use crate::{
     privacy::{Neighbours, noise::NoiseSource},
     table::Dialect,
 };
-use value::Field;
+use value::OptionValue;
 pub use value::{Bytes, Given, OptionError, OptionKind, Sizes, Value};
 
 /// What is publicly known of an option.
@@ -143,8 +143,8 @@ macro_rules! fields {
                 let mut made = $struct::default();
                 $(
                     if let Some(value) = said.remove(&Opt::$opt) {
-                        let wrong = || OptionError::new(Opt::$opt, <$type as Field>::wanted());
-                        made.$name = <$type as Field>::read(value).ok_or_else(wrong)?;
+                        let wrong = || OptionError::new(Opt::$opt, <$type as OptionValue>::wanted());
+                        made.$name = <$type as OptionValue>::read(value).ok_or_else(wrong)?;
                     }
                 )+
                 Ok(made)
@@ -153,7 +153,7 @@ macro_rules! fields {
             /// The value of an option; `None` if it is not one of these.
             pub fn value(&self, option: Opt) -> Option<Value> {
                 match option {
-                    $(Opt::$opt => Some(Field::value(&self.$name)),)+
+                    $(Opt::$opt => Some(OptionValue::value(&self.$name)),)+
                     _ => None,
                 }
             }
@@ -224,10 +224,10 @@ macro_rules! spec {
         {$($flag:ident: $set:expr),*}, [$($doc:literal),+]) => {
         OptionSpec {
             option: Opt::$opt,
-            kind: <$type as Field>::KIND,
+            kind: <$type as OptionValue>::KIND,
             default: || {
                 let default: $type = $default;
-                Field::value(&default)
+                OptionValue::value(&default)
             },
             value: $value,
             heading: Heading::$heading,

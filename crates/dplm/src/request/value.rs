@@ -154,7 +154,7 @@ impl fmt::Display for Sizes {
 pub struct Bytes(pub u64);
 
 /// The type of a field of a request, and the values it takes.
-pub trait Field: Sized {
+pub trait OptionValue: Sized {
     /// What interfaces must give.
     const KIND: OptionKind;
 
@@ -172,7 +172,7 @@ pub trait Field: Sized {
 
 macro_rules! field {
     ($type:ty, $kind:ident, $value:ident) => {
-        impl Field for $type {
+        impl OptionValue for $type {
             const KIND: OptionKind = OptionKind::$kind;
 
             fn read(value: Value) -> Option<$type> {
@@ -197,7 +197,7 @@ field!(String, Text, Text);
 field!(Vec<String>, Texts, Texts);
 field!(PathBuf, Path, Path);
 
-impl Field for f64 {
+impl OptionValue for f64 {
     const KIND: OptionKind = OptionKind::Number;
 
     fn read(value: Value) -> Option<f64> {
@@ -213,7 +213,7 @@ impl Field for f64 {
     }
 }
 
-impl Field for Bytes {
+impl OptionValue for Bytes {
     const KIND: OptionKind = OptionKind::Bytes;
 
     fn read(value: Value) -> Option<Bytes> {
@@ -225,7 +225,7 @@ impl Field for Bytes {
     }
 }
 
-impl Field for Sizes {
+impl OptionValue for Sizes {
     const KIND: OptionKind = OptionKind::Sizes;
 
     fn read(value: Value) -> Option<Sizes> {
@@ -240,7 +240,7 @@ impl Field for Sizes {
     }
 }
 
-impl Field for Moments {
+impl OptionValue for Moments {
     const KIND: OptionKind = OptionKind::Moments;
 
     fn read(value: Value) -> Option<Moments> {
@@ -255,7 +255,7 @@ impl Field for Moments {
     }
 }
 
-impl Field for Dialect {
+impl OptionValue for Dialect {
     const KIND: OptionKind = OptionKind::Text;
 
     fn wanted() -> String {
@@ -275,7 +275,7 @@ impl Field for Dialect {
 /// all of its types could overlap with those for numbers.
 macro_rules! word {
     ($($type:ty)+) => {
-        $(impl Field for $type {
+        $(impl OptionValue for $type {
             const KIND: OptionKind =
                 OptionKind::Word(|| Self::ALL.iter().map(|value| (value.word(), value.synonyms())).collect(), Self::INSTEAD);
 
@@ -292,7 +292,7 @@ macro_rules! word {
 
 word!(Device Family IntervalMethod Neighbours Purpose Target);
 
-impl<T: Field> Field for Option<T> {
+impl<T: OptionValue> OptionValue for Option<T> {
     const KIND: OptionKind = T::KIND;
 
     fn wanted() -> String {
@@ -309,7 +309,7 @@ impl<T: Field> Field for Option<T> {
     }
 
     fn value(&self) -> Value {
-        self.as_ref().map_or(Value::Nothing, Field::value)
+        self.as_ref().map_or(Value::Nothing, OptionValue::value)
     }
 }
 

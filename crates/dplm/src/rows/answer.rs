@@ -1,21 +1,21 @@
 //! Answers of which more than one release is made. The sums themselves stay inside.
 
 use crate::{
-    lattice::Moments,
+    lattice::SecondMoments,
     privacy::{Neighbours, Sealed, Sensitive, Sensitivity},
 };
 
 /// `sum_i A_i` for `A_i = v_i v_i'` of a row, or the sum of those over a person's rows, for which
 /// nothing has been paid: each query of it is a release of its own.
 pub struct OuterSum {
-    sum: Moments,
+    sum: SecondMoments,
     /// The largest `||A_i||_F`, which is `||v_i||^2` of a row, whatever a row or a person holds.
     norm_sq: u128,
     sensitivity: Sensitivity,
 }
 
 impl OuterSum {
-    pub(super) fn new(sum: Moments, largest_norm: u128, sensitivity: Sensitivity) -> OuterSum {
+    pub(super) fn new(sum: SecondMoments, largest_norm: u128, sensitivity: Sensitivity) -> OuterSum {
         OuterSum { sum, norm_sq: largest_norm * largest_norm, sensitivity }
     }
 
@@ -39,7 +39,7 @@ impl OuterSum {
         // has by the same rule, and is positive semidefinite. A weighted triangle has the squared
         // norm of the matrix.
         let delta_sq = self.sensitivity.of_outer_sum(&self.norm_sq.into());
-        Sensitive::claim_weighted(self.sum.into_upper(), Moments::multiplicities(size), delta_sq)
+        Sensitive::claim_weighted(self.sum.into_upper(), SecondMoments::multiplicities(size), delta_sq)
     }
 }
 
@@ -86,7 +86,7 @@ impl TailCounts {
 /// one that is zeroed out.
 pub struct OuterProducts {
     /// The sum.
-    pub sum: Moments,
+    pub sum: SecondMoments,
     /// The largest norm.
     pub norm_sq: u128,
     /// What follows for a query of it.

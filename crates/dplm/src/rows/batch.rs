@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, Moments, RowBlock},
+    lattice::{BLOCK_ROWS, RowBlock, SecondMoments},
     privacy::{Neighbours, Sealed, Sensitive},
 };
 
@@ -65,7 +65,7 @@ impl BatchSums {
     }
 
     pub(super) fn finish(self, features: usize) -> BatchMoments {
-        BatchMoments(self.sums.into_iter().map(|upper| Moments::from_upper(features + 1, upper)).collect())
+        BatchMoments(self.sums.into_iter().map(|upper| SecondMoments::from_upper(features + 1, upper)).collect())
     }
 }
 

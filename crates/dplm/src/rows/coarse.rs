@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, CoarseRows, Displacement, Kernel, Lattice, Moments, RowBlock, Theta, WeightedSum, residuals,
+        BLOCK_ROWS, CoarseRows, Displacement, Kernel, Lattice, RowBlock, SecondMoments, Theta, WeightedSum, residuals,
     },
 };
 
@@ -23,7 +23,7 @@ use crate::{
 pub(super) struct Coarse {
     centre: Theta,
     chunks: Vec<CoarseRows>,
-    moments: Moments,
+    moments: SecondMoments,
 }
 
 impl Coarse {
@@ -40,7 +40,7 @@ impl Coarse {
         let coarse = |chunk: &Chunk| CoarseRows::new(kernel, &chunk.cells, features, shift, at);
         let chunks = rows.chunks.par_iter().map(coarse).collect();
         let moments = Query { sum: Sum::Moments, features, kernel }.over(rows)?;
-        Ok(Coarse { centre, chunks, moments: Moments::from_upper(features + 1, moments) })
+        Ok(Coarse { centre, chunks, moments: SecondMoments::from_upper(features + 1, moments) })
     }
 
     /// The negative gradient sum over the rows that this is a copy of, and how many of them were

@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 use super::Rows;
 use crate::{
     Error,
-    lattice::Moments,
+    lattice::SecondMoments,
     privacy::{Neighbours, Sealed, Sensitive, Sensitivity},
 };
 
@@ -103,7 +103,7 @@ pub trait CustomRows {
 /// # Guarantee
 /// Which batch a row is in is public: whatever a row holds, it changes the moments of one batch,
 /// for both relations between neighbours.
-pub struct BatchMoments(pub Vec<Moments>);
+pub struct BatchMoments(pub Vec<SecondMoments>);
 
 impl Shape {
     /// The square of how far a unit of `rows_in_unit` rows may move the sum of its terms.

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, Clip, ClippedOuter, Kernel, Ladder, Lattice, Link, Moments, Number, Outer, RowBlock, Theta,
+        BLOCK_ROWS, Clip, ClippedOuter, Kernel, Ladder, Lattice, Link, Number, Outer, RowBlock, SecondMoments, Theta,
         Whitening, above,
     },
     privacy::{Neighbours, NotPrivate, Sensitive, Sensitivity},
@@ -189,7 +189,7 @@ impl Rows for Encoded {
     }
 
     fn outer_sum(&self, outer: &Outer<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
-        let sum = Moments::from_upper(self.features, self.sums(Sum::Outer(outer))?);
+        let sum = SecondMoments::from_upper(self.features, self.sums(Sum::Outer(outer))?);
         Ok(OuterSum::new(sum, outer.largest_norm(), self.sensitivity(neighbours)))
     }
 
@@ -203,8 +203,8 @@ impl Rows for Encoded {
         Ok(self)
     }
 
-    fn moments(&self) -> Result<NotPrivate<Moments>, Error> {
-        let moments = Moments::from_upper(self.features + 1, self.sums(Sum::Moments)?);
+    fn moments(&self) -> Result<NotPrivate<SecondMoments>, Error> {
+        let moments = SecondMoments::from_upper(self.features + 1, self.sums(Sum::Moments)?);
         Ok(NotPrivate::new(moments))
     }
 
@@ -240,7 +240,7 @@ impl Clipped<'_> {
     }
 
     /// A sum that screening knows nearly all of.
-    fn known_outer_sum(&self, outer: &ClippedOuter<'_>) -> Result<Option<Moments>, Error> {
+    fn known_outer_sum(&self, outer: &ClippedOuter<'_>) -> Result<Option<SecondMoments>, Error> {
         match (outer, &self.rows.screen, self.rows.store.in_memory()) {
             (&ClippedOuter::Unclipped { theta, theta_unit, radius }, Some(screen), Some(rows))
                 if theta.link() == Link::Identity =>
@@ -306,7 +306,9 @@ impl ClippedRows for Clipped<'_> {
     fn outer_sum(&self, outer: &ClippedOuter<'_>, neighbours: Neighbours) -> Result<OuterSum, Error> {
         let sum = match self.known_outer_sum(outer)? {
             Some(known) => known,
-            None => Moments::from_upper(self.rows.features(), self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?),
+            None => {
+                SecondMoments::from_upper(self.rows.features(), self.rows.sums(Sum::ClippedOuter(outer, &self.clip))?)
+            }
         };
         Ok(OuterSum::new(sum, outer.largest_norm(&self.clip), self.rows.sensitivity(neighbours)))
     }
@@ -351,7 +353,9 @@ impl Seen for SeenRows<'_> {
         let query = self.query(Sum::Outer(&outer));
         let sum = match &*measured {
             Some(measured) if measured.suffices(radius) => measured.second_moments(&query)?,
-            _ => Moments::from_upper(query.features, self.rows.store.sums_through(self.whitening, &query)?.open()),
+            _ => {
+                SecondMoments::from_upper(query.features, self.rows.store.sums_through(self.whitening, &query)?.open())
+            }
         };
         Ok(OuterSum::new(sum, outer.largest_norm(), self.rows.sensitivity(neighbours)))
     }

@@ -39,7 +39,7 @@ pub use usable::{CellCounts, usable_units};
 
 use crate::{
     Error,
-    lattice::{Clip, Ladder, Moments, Outer, Whitening},
+    lattice::{Clip, Ladder, Outer, SecondMoments, Whitening},
     privacy::{Neighbours, NotPrivate},
 };
 
@@ -112,7 +112,7 @@ pub trait Rows: Sync {
     ///
     /// # Errors
     /// When rows cannot be read.
-    fn moments(&self) -> Result<NotPrivate<Moments>, Error>;
+    fn moments(&self) -> Result<NotPrivate<SecondMoments>, Error>;
 
     /// The same rows re-encoded through a released matrix, not clipped. Rows in memory take as much
     /// memory again.

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, Clip, ClippedOuter, GramSum, Kernel, Ladder, Lattice, Link, Moments, Number, Outer, RowBlock,
+        BLOCK_ROWS, Clip, ClippedOuter, GramSum, Kernel, Ladder, Lattice, Link, Number, Outer, RowBlock, SecondMoments,
         Theta, WeightedSum, add_unit_gradients, clipped_in_block, clipped_units, norms_sq, number_sum, residuals,
         square_of_block, unit_number_sum, unit_square_sum,
     },
@@ -190,7 +190,7 @@ impl Query<'_> {
                 sum
             },
         )?;
-        let sum = parts.into_iter().map(GramSum::finish).fold(Moments::empty(size), |a, b| a.plus(&b));
+        let sum = parts.into_iter().map(GramSum::finish).fold(SecondMoments::empty(size), |a, b| a.plus(&b));
         Ok(sum.into_upper())
     }
 

@@ -20,8 +20,8 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Kernel, Lattice, Moments, RowBlock, Theta, UnitClip, UnitGroup,
-        WeightedSum, compressed, residuals, surely_within,
+        Around, BLOCK_ROWS, COMPRESSED, Clip, GramSum, Kernel, Lattice, RowBlock, SecondMoments, Theta, UnitClip,
+        UnitGroup, WeightedSum, compressed, residuals, surely_within,
     },
 };
 
@@ -135,7 +135,7 @@ pub struct Sorting<'a> {
 /// What is known of rows over a region.
 pub struct Sorted {
     /// The exact second moments of the surely unclipped rows.
-    pub unclipped: Moments,
+    pub unclipped: SecondMoments,
     /// The constant sum of the surely clipped rows.
     pub clipped: Vec<i128>,
     /// The undecided rows, all those of a person.
@@ -202,7 +202,7 @@ impl Sorted {
     /// What is known of no rows.
     pub fn nothing(features: usize) -> Sorted {
         Sorted {
-            unclipped: Moments::empty(features + 1),
+            unclipped: SecondMoments::empty(features + 1),
             clipped: vec![0; features],
             rows: Chunks { features, chunks: Vec::new() },
             undecided: 0,
@@ -219,8 +219,8 @@ impl Sorted {
     }
 
     /// Adds what is known of other rows that are decided.
-    pub(super) fn add_decided(&mut self, unclipped: &Moments, clipped: Vec<i128>) {
-        self.unclipped = std::mem::replace(&mut self.unclipped, Moments::empty(0)).plus(unclipped);
+    pub(super) fn add_decided(&mut self, unclipped: &SecondMoments, clipped: Vec<i128>) {
+        self.unclipped = std::mem::replace(&mut self.unclipped, SecondMoments::empty(0)).plus(unclipped);
         self.clipped = plus(std::mem::take(&mut self.clipped), clipped);
     }
 }

@@ -29,7 +29,8 @@ use super::{
 use crate::{
     Error,
     lattice::{
-        BLOCK_ROWS, CELL_SCALE_BITS, Clip, ClippedOuter, Kernel, Lattice, Moments, Outer, RowBlock, Theta, UnitClip,
+        BLOCK_ROWS, CELL_SCALE_BITS, Clip, ClippedOuter, Kernel, Lattice, Outer, RowBlock, SecondMoments, Theta,
+        UnitClip,
     },
 };
 
@@ -169,7 +170,7 @@ impl Screen {
         rows: &Chunks,
         (theta, theta_unit): (&Theta, f64),
         radius: u64,
-    ) -> Result<Option<Moments>, Error> {
+    ) -> Result<Option<SecondMoments>, Error> {
         let Some(level) = self.depth(theta).checked_sub(1).map(|index| &self.levels[index]) else { return Ok(None) };
         if self.lattice.is_none_or(|lattice| lattice.theta_unit() != theta_unit) {
             return Ok(None);
@@ -182,7 +183,7 @@ impl Screen {
         let over = |rows: &Chunks, radius: u64| {
             let outer = ClippedOuter::Unclipped { theta, theta_unit, radius };
             let query = Query { sum: Sum::ClippedOuter(&outer, &self.clip), features, kernel: self.kernel };
-            Ok::<_, Error>(Moments::from_upper(features, query.over(rows)?))
+            Ok::<_, Error>(SecondMoments::from_upper(features, query.over(rows)?))
         };
         let whole = level.known.unclipped.leading(features).plus(&over(&level.known.rows, u64::MAX)?);
         Ok(Some(whole.minus(&over(&long, u64::MAX)?).plus(&over(&long, radius)?)))
@@ -422,7 +423,7 @@ impl Sample<'_> {
     fn curvature(&self, sum: Sum<'_>) -> Result<Option<(Llt<f64>, f64)>, Error> {
         let features = self.lattice.features();
         let query = Query { sum, features, kernel: self.kernel };
-        let sums = Moments::from_upper(features, query.over(&self.rows)?);
+        let sums = SecondMoments::from_upper(features, query.over(&self.rows)?);
         let unit = f64::from(2 * CELL_SCALE_BITS).exp2() * self.count() as f64;
         let slope = (0..features).map(|j| sums.entry(j, j) as f64 / unit).sum::<f64>() / features as f64;
         // A ridge far below anything that matters lets a constant or repeated column pass.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Error,
-    lattice::{BLOCK_ROWS, GramSum, Kernel, Ladder, Moments, Outer, Reencoded, RowBlock, Whitening},
+    lattice::{BLOCK_ROWS, GramSum, Kernel, Ladder, Outer, Reencoded, RowBlock, SecondMoments, Whitening},
 };
 
 /// Rows seen through a released matrix: what a round of whitening asks. Answers are sealed as those
@@ -102,7 +102,7 @@ pub struct Measured {
     /// How many are above exactly `i` thresholds.
     pub(super) tally: Vec<i128>,
     /// Of all rows, none shrunk.
-    moments: Moments,
+    moments: SecondMoments,
     /// The rows with a larger squared norm than this.
     long: Chunks,
     cut_sq: f64,
@@ -118,7 +118,7 @@ impl Measuring<'_> {
             },
         )?;
         let long = Chunks { features: self.features, chunks: Vec::new() };
-        let (tally, moments) = (vec![0; self.ladder.len() + 1], Moments::empty(self.features));
+        let (tally, moments) = (vec![0; self.ladder.len() + 1], SecondMoments::empty(self.features));
         Ok(parts.into_iter().fold(Measured { tally, moments, long, cut_sq: 0.0 }, Measured::with))
     }
 }
@@ -142,10 +142,10 @@ impl Measured {
     }
 
     /// The second moments of all rows shrunk as the query says.
-    pub(super) fn second_moments(&self, shrunk: &Query<'_>) -> Result<Moments, Error> {
+    pub(super) fn second_moments(&self, shrunk: &Query<'_>) -> Result<SecondMoments, Error> {
         let size = shrunk.features;
         let whole = Query { sum: Sum::Outer(&Outer::Shrunk { radius: u64::MAX }), ..*shrunk };
-        let of_long = |query: &Query<'_>| Ok::<_, Error>(Moments::from_upper(size, query.over(&self.long)?));
+        let of_long = |query: &Query<'_>| Ok::<_, Error>(SecondMoments::from_upper(size, query.over(&self.long)?));
         Ok(self.moments.clone().minus(&of_long(&whole)?).plus(&of_long(shrunk)?))
     }
 }
