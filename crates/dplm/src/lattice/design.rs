@@ -171,7 +171,7 @@ impl Design {
             let parts = self.combinations[j].iter();
             parts.filter_map(|&(part, share)| Some((place(part)?, share))).collect::<Vec<_>>()
         };
-        let scale = Scale { centre: 0.0, unit: 1.0, range: (f64::NEG_INFINITY, f64::INFINITY) };
+        let scale = ColumnScale { centre: 0.0, unit: 1.0, range: (f64::NEG_INFINITY, f64::INFINITY) };
         // They are not read from the table.
         let made = indices.iter().map(|_| Slot::Number { column: usize::MAX, scale });
         let of_made = (own.len()..).take(indices.len()).map(|place| vec![(place, 1.0)]);
