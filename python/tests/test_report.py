@@ -113,7 +113,8 @@ WIDE = "return [...document.querySelectorAll('.scroll')].filter(one => one.scrol
 # Names in tables that take two lines.
 BROKEN = """
 const lines = one => new Set([...one.getClientRects()].map(box => box.top)).size;
-return [...document.querySelectorAll('tbody th code')].filter(one => lines(one) > 1).map(one => one.textContent);
+const broken = [...document.querySelectorAll('tbody th code')].filter(one => lines(one) > 1);
+return broken.map(one => one.textContent);
 """
 
 # Words of a picture that are too small to read on this screen.

@@ -416,8 +416,7 @@ fn other_commands() {
     directory.run(&["init", "none.csv"]).assert_refused(1, "no file");
     directory.run(&["frobnicate"]).assert_refused(2, "no such command");
     directory.run(&["fit", &data, "--frobnicate"]).assert_refused(2, "no such option");
-    for (option, here) in
-        [("--cluster", "--person COLUMN"), ("--sep=;", "--csv semicolon"), ("--robust", "never assume")]
+    for (option, here) in [("--cluster", "--person firm"), ("--sep=;", "--csv semicolon"), ("--robust", "never assume")]
     {
         let done = directory.run(&["fit", &data, option]);
         done.assert_refused(2, option);

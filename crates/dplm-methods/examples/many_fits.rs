@@ -24,7 +24,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let request: FitRequest = serde_json::from_str(&fs::read_to_string(request)?)?;
     let checked = request.check_among(dplm_methods::METHODS)?;
     let reading = checked.reading(&RunOptions::default(), Progress::NONE);
-    let mut rows = Dataset::read(&Source::open(&[table.clone()])?, checked.formula(), &reading)?;
+    let mut rows = Dataset::read(&Source::open(std::slice::from_ref(table))?, checked.formula(), &reading)?;
     let mut out = std::io::stdout().lock();
     for _ in 0..count.parse::<u32>()? {
         writeln!(out, "{}", score(&rows.fit(checked.method(), NoiseSource::System, Progress::NONE)?))?;

@@ -219,6 +219,9 @@ fn asked_again(first: &Fit, rho: Rho) -> Result<auto::Config, ConfigError> {
     let Some(Inference::Newton(newton)) = inference.as_ref().filter(|_| name == auto::NAME) else {
         return Err(ConfigError::NotRefinable);
     };
+    if focus.as_ref().is_some_and(|focus| !focus.indices.is_empty()) {
+        return Err(ConfigError::NotRefinable);
+    }
     let is_usual = request.purpose == Purpose::Inference && request.interval == IntervalMethod::Newton;
     if !is_usual || request.tuning() != Tuning::default() || !newton.can_be_pooled() {
         return Err(ConfigError::NotRefinable);

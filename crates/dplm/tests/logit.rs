@@ -464,7 +464,7 @@ fn what_a_logit_is_not_offered_with_is_refused() {
     let refusal = |request: FitRequest| request.check().map(|_| ()).expect_err("refused").to_string();
     let binomial = |formula: &str| FitRequest::new(formula).family(Family::Binomial).rho(0.1);
     assert!(refusal(binomial("y[0..2] ~ x[0..1]")).contains("y[0..1]"));
-    assert!(refusal(binomial("y{a,b,c} ~ x[0..1]")).contains("must be a number, or one of two levels"));
+    assert!(refusal(binomial("y{a,b,c} ~ x[0..1]")).contains("must be a number, not a category"));
     assert!(refusal(binomial("y[0..1] ~ x[0..1] + offset(h[0..1])")).contains("offset"));
     assert!(refusal(binomial("y[0..1] ~ x[0..1] | who").person("who")).contains("a constant for each person"));
     assert!(refusal(binomial("y[0..1] ~ x[0..1]").method("dpgd".to_owned())).contains("dpgd"));

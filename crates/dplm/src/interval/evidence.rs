@@ -81,17 +81,20 @@ impl Evidence {
         Newton::new(run, coordinates, curvature, self.spread.as_ref().map(of).transpose()?.as_ref())
     }
 
-    /// Whether the estimates and their covariance are those that follow from a run in standardised
-    /// parameters, which is how a fit shows it.
+    /// Whether the estimates, their covariance and how well it is known are those that follow from
+    /// a run in standardised parameters, which is how a fit shows it.
     pub(crate) fn is_of(&self, found: &Inference, run: &Trajectory, rows: u64) -> bool {
         let Inference::Newton(found) = found else { return false };
         self.recomputed(found, run, rows).is_some_and(|made| {
             let (found_var, made_var) = (found.covariance(), made.covariance());
+            let (held, follows) = (&found.noise_uncertainty, &made.noise_uncertainty);
+            let is_as_certain = |j: usize| (held[(j, j)] - follows[(j, j)]).abs() <= ROUNDING * follows[(j, j)];
             (0..found.kept.len()).all(|j| {
                 let sd = made_var[(j, j)].sqrt();
                 let is_near =
                     |k| (found_var[(j, k)] - made_var[(j, k)]).abs() <= ROUNDING * sd * made_var[(k, k)].sqrt();
-                (found.estimate[j] - made.estimate[j]).abs() <= ROUNDING * sd && (0..found.kept.len()).all(is_near)
+                let is_estimate = (found.estimate[j] - made.estimate[j]).abs() <= ROUNDING * sd;
+                is_estimate && is_as_certain(j) && (0..found.kept.len()).all(is_near)
             })
         })
     }

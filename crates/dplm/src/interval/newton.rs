@@ -218,7 +218,7 @@ impl Newton {
     }
 
     /// The same with what sampling adds as it was released, which may be less than nothing.
-    pub(crate) fn as_released(self, sampling: &Sampling, curvature: &Curvature) -> Newton {
+    pub(crate) fn with_released(self, sampling: &Sampling, curvature: &Curvature) -> Newton {
         let Some(mut noise) = sampling.as_released(curvature) else { return self };
         self.privacy.iter().enumerate().for_each(|(j, variance)| noise[(j, j)] += variance);
         Newton { noise, ..self }
@@ -495,7 +495,7 @@ mod tests {
         let law = Curvature::released(diagonal(&[2.0; 4]), 0.0).unwrap();
         let sampling = Sampling::from_matrix(400, diagonal(&[2.0, 1.0, 3.0, -0.4]), 0.5).unwrap();
         let positive = newton(&run, law.clone(), Some(&sampling));
-        let ratios = positive.clone().as_released(&sampling, &law).spread_ratios(400);
+        let ratios = positive.clone().with_released(&sampling, &law).spread_ratios(400);
         let values: Vec<f64> = ratios.of_parameters.iter().map(|one| one.value).collect();
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         values.iter().zip([1.0, 0.5, 1.5, -0.2]).for_each(|(found, expected)| near(*found, expected));

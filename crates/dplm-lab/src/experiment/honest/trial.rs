@@ -4,7 +4,10 @@ use dplm::{
     Dataset, Error, Fit, Index, NoiseSource, Precision, Progress, Reading, Warning,
     formula::Formula,
     lattice::Design,
-    method::{self, Outcome, Purpose, Request, auto},
+    method::{
+        self, Outcome, Purpose, Request,
+        auto::{self, IndexRule},
+    },
     plan::Choices,
     privacy::{Rho, noise::FixedSeed},
     report::facts_json,
@@ -117,7 +120,7 @@ impl Trial<'_> {
     /// `None` if the plan is refused: nothing is printed then, and nothing is spent.
     fn fit(&self, dataset: &mut Dataset, level: f64, seed: u64) -> Result<Option<Fit>, LabError> {
         let mut config = auto::Config::new(self.request(level)?);
-        config.choices = self.choices;
+        (config.choices, config.indices) = (self.choices, IndexRule::WhereNeeded);
         match dataset.fit(&config, NoiseSource::Seed(seed), Progress::NONE) {
             Ok(fit) => Ok(Some(fit)),
             Err(Error::Config(_)) => Ok(None),

@@ -285,8 +285,8 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
 impl Plan {
     /// By how many percent a set is expected to be longer than the interval of two-stage least
     /// squares in the clear, where instruments are strong, rows are as long as Gaussian ones and
-    /// errors of one size: the noise of the moments beside their sampling error. `None` for weighted
-    /// rows and persons with several, whose length depends on how alike these are.
+    /// errors of one size: the noise of the moments beside their sampling error. `None` for
+    /// weighted rows and persons with several, whose length depends on how alike these are.
     pub(super) fn longer_set(&self, design: &Design) -> Option<u32> {
         if self.request.has_several_rows() || design.weights().is_some() {
             return None;

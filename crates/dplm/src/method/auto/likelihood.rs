@@ -76,9 +76,9 @@ const FALSE_ALARM: f64 = 0.01;
 /// is on average over all directions where a combination of columns tells every outcome.
 const LEAST_SPREAD: f64 = 0.5;
 /// They must be seen to vary at all, too. Noise alone would look like it with a probability of .001
-/// for a level, and of .01 for all directions together, where the linear function of a long row must
-/// look known as well. A number tells the outcomes of some rows alone only if all others have the
-/// same value of it: .05.
+/// for a level, and of .01 for all directions together, where the linear function of a long row
+/// must look known as well. A number tells the outcomes of some rows alone only if all others have
+/// the same value of it: .05.
 const SEEN: f64 = 3.09;
 const SEEN_OF_ALL: f64 = 2.33;
 const SEEN_OF_NUMBER: f64 = 1.645;
@@ -406,7 +406,7 @@ impl<R: RandomWords> Sequence<'_, OnRows<'_, R>> {
         let last = Mean::of(&self.last_pass(&there, descent)?);
         let released = self.sampling(&spread)?;
         let alone = Newton::new(&last.as_run(), &coordinates, &law, Some(&released))?;
-        let ratios = alone.as_released(&released, &law).spread_ratios(self.plan.rows);
+        let ratios = alone.with_released(&released, &law).spread_ratios(self.plan.rows);
         let pooled = steps.pooled(last, &coordinates.basis);
         let covers_population = self.plan.rules().covers_population();
         let newton = Newton::new(&pooled.as_run(), &coordinates, &law, Some(&released).filter(|_| covers_population))?;

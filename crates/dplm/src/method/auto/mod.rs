@@ -106,8 +106,22 @@ pub struct Config {
     /// they are.
     shares_moments: bool,
     learned: Option<Arc<Learned>>,
-    /// Whether controls become indices even where they can be told apart; for tests.
-    always_by_indices: bool,
+    /// Whether controls may become indices; set only to study the method.
+    pub indices: IndexRule,
+}
+
+/// Whether controls that cannot be told apart may be replaced by indices of them.
+///
+/// No interface offers it: intervals given indices have not been shown to cover in every cell of a
+/// grid. `dplm lab run focus` studies them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexRule {
+    /// The fit is refused.
+    Never,
+    /// They may, if public numbers promise that they are precise enough.
+    WhereNeeded,
+    /// They are, however few they are.
+    Always,
 }
 
 /// A checked plan: every number in it is public.
@@ -161,7 +175,7 @@ impl Config {
             earlier: None,
             shares_moments: false,
             learned: None,
-            always_by_indices: false,
+            indices: IndexRule::Never,
         }
     }
 
@@ -183,7 +197,7 @@ impl Config {
     /// The same with controls as indices, however few they are.
     #[cfg(test)]
     pub(crate) fn by_indices(self) -> Config {
-        Config { always_by_indices: true, ..self }
+        Config { indices: IndexRule::Always, ..self }
     }
 
     /// Checks what was asked, from public numbers only.
@@ -191,7 +205,7 @@ impl Config {
     /// # Errors
     /// When options make no sense together, or the arithmetic cannot be made exact.
     pub fn plan(self, rows: u64, design: &Design) -> Result<Plan, Error> {
-        let Config { request, choices, earlier, shares_moments, learned, always_by_indices } = self;
+        let Config { request, choices, earlier, shares_moments, learned, indices } = self;
         request.check()?;
         if request.purpose == Purpose::Inference && request.interval != IntervalMethod::Newton {
             return Err(ConfigError::OtherIntervals {
@@ -242,10 +256,7 @@ impl Config {
         };
         plan.known = moments.map(|moments| Known::new(moments, &plan.floor_of_known(design), design));
         plan.shortens = plan.shortens_rows(design);
-        (plan.partials_out, plan.by_indices) = match always_by_indices {
-            true => (Some(Target::Robust), true),
-            false => plan.prefers_partialling(design)?,
-        };
+        (plan.partials_out, plan.by_indices) = plan.prefers_partialling(indices, design)?;
         if plan.partials_out.is_some() {
             // What is left of a column after controls is clipped by itself.
             plan.shortens = Shortens::Never;

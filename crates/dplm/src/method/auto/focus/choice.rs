@@ -1,7 +1,10 @@
 //! Which of two ways gives coefficients of interest: partialling out, or all coefficients of which
 //! these are shown.
 
-use super::{super::Plan, Wanted};
+use super::{
+    super::{IndexRule, Plan},
+    Wanted,
+};
 use crate::{
     Error,
     lattice::Design,
@@ -30,8 +33,12 @@ impl Plan {
     /// Beside that, whether controls are in the model as indices only.
     pub(in crate::method::auto) fn prefers_partialling(
         &self,
+        indices: IndexRule,
         design: &Design,
     ) -> Result<(Option<Target>, bool), Error> {
+        if indices == IndexRule::Always {
+            return Ok((Some(Target::Robust), true));
+        }
         let Some(wanted) = &self.wanted else { return Ok((None, false)) };
         if let Some(earlier) = &self.earlier {
             return Ok((earlier.left.is_some().then_some(earlier.target), false));
@@ -42,18 +49,16 @@ impl Plan {
             return Ok((None, false));
         }
         let (room, k) = (self.room(wanted), wanted.parameters.len());
+        // What a wide clip of skewed errors does given indices is not known.
+        let may_be_indices = indices == IndexRule::WhereNeeded && self.asks_for_robust();
         match (room >= 1.0, self.gives_intervals()) {
             (false, true) => Ok((None, false)),
             (true, all) => {
                 let (target, length) = self.target_of_scores(design);
                 Ok(((!all || length <= self.length_by(None, design)).then_some(target), false))
             }
-            // What a wide clip of skewed errors does given indices is not known.
-            (false, false) if self.asks_for_robust() && self.room_for_indices(k) >= 1.0 => {
-                Ok((Some(Target::Robust), true))
-            }
+            (false, false) if may_be_indices && self.room_for_indices(k) >= 1.0 => Ok((Some(Target::Robust), true)),
             (false, false) => {
-                let room = if self.asks_for_robust() { room.max(self.room_for_indices(k)) } else { room };
                 let enough = Enough::times(1.0 / room, self.rows, self.request.rho).of(self.request.unit());
                 let controls = self.features - k;
                 Err(ConfigError::FocusTooWeak { controls, rows: self.rows, enough }.into())

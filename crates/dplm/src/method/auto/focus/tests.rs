@@ -6,7 +6,7 @@ use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use super::super::{Choices, Config};
+use super::super::{Choices, Config, IndexRule};
 use crate::{
     Dataset, Fit, NoiseSource, Person, Precision, Progress, Reading, Receipt, Refinement,
     formula::Formula,
@@ -347,7 +347,8 @@ fn a_coefficient_given_indices_is_covered() {
     let found: Vec<(f64, f64)> = (0..24u64)
         .into_par_iter()
         .map(|seed| {
-            let fit = fit(&drawn(Shape::Chain, rows, p, 700 + seed), &["x2"], rho, None, seed);
+            let drawn = drawn(Shape::Chain, rows, p, 700 + seed);
+            let fit = fit_by(as_needed, &drawn, &["x2"], rho, None, seed);
             let one = &fit.coefficients[2];
             let precision = one.precision.unwrap_or_else(|| panic!("identified: {:?}", fit.warnings));
             let off = one.estimate.expect("identified") - given_indices(&fit, Shape::Chain, p);
@@ -362,11 +363,11 @@ fn a_coefficient_given_indices_is_covered() {
     assert!(length < 1.3, "{length}");
 }
 
-/// Such a fit says so, keeps saying so once it was saved, and can be refined.
+/// Such a fit says so, keeps saying so once it was saved, and is not refined. No interface makes one.
 #[test]
 fn indices_are_told_and_kept() {
     let drawn = drawn(Shape::Independent, 4000, 50, 9);
-    let first = fit(&drawn, &["x2"], 0.3, None, 9);
+    let first = fit_by(as_needed, &drawn, &["x2"], 0.3, None, 9);
     let text = first.to_string().replace('\n', " ");
     assert!(text.contains("2 released indices") && text.contains("not those given every control"), "{text}");
     let document = crate::report::to_json(&first);
@@ -377,13 +378,15 @@ fn indices_are_told_and_kept() {
     );
     let again = Fit::from_json(&document).expect("a fit");
     assert_eq!(again, first);
-    let refinement = Refinement::new(again, Rho::checked_from_f64(0.3).expect("a budget")).expect("it can be");
+    assert!(Refinement::new(again, Rho::checked_from_f64(0.3).expect("a budget")).is_err());
+    let request =
+        Request { focus: vec!["x2".to_owned()], ..Request::new(Rho::checked_from_f64(0.3).expect("a budget")) };
     let mut data = Dataset::read(&drawn.source, &drawn.formula, &Reading::default()).expect("rows");
-    let prepared = refinement.prepare(&mut data, NoiseSource::Seed(10)).expect("a plan");
-    let receipt = Receipt::by_caller(prepared.charge());
-    let both = refinement.join(prepared.run(receipt, Progress::NONE).expect("a fit")).expect("one fit");
-    assert_eq!(both.focus, first.focus);
-    let one = |fit: &Fit| (fit.coefficients[2].estimate, fit.coefficients[2].precision.map(|one| one.std_error));
-    let ((Some(a), Some(before)), (Some(b), Some(after))) = (one(&first), one(&both)) else { panic!("identified") };
-    assert!(after < before && (a - b).abs() < 3.0 * before, "{a} {before} {b} {after}");
+    let refused = data.fit(&Config::new(request), NoiseSource::Seed(9), Progress::NONE).expect_err("refused");
+    assert!(refused.to_string().contains("controls"), "{refused}");
+}
+
+/// As it is chosen, indices included.
+fn as_needed(config: Config) -> Config {
+    Config { indices: IndexRule::WhereNeeded, ..config }
 }
