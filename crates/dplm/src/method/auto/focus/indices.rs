@@ -232,10 +232,11 @@ impl Plan {
 
     /// What cross-fitting adds to the variance of each mean score, which is 1 over the rows.
     ///
-    /// What the errors `e` of one half make of the index for the response there meets what is new in
-    /// the column, `v`, in the other: `(sum e c)' S^-1 (sum v c) 2 / n`. Half by half the sandwich
-    /// has this variance of the scores, but the same product is in the scores of both: its variance,
-    /// `p` over the square of the rows, counts four times and not twice, for each of the two ways.
+    /// What the errors `e` of one half make of the index for the response there meets what is new
+    /// in the column, `v`, in the other: `(sum e c)' S^-1 (sum v c) 2 / n`. Half by half the
+    /// sandwich has this variance of the scores, but the same product is in the scores of both: its
+    /// variance, `p` over the square of the rows, counts four times and not twice, for each of the
+    /// two ways.
     pub(super) fn added_by_crossing(&self) -> f64 {
         4.0 * self.crossed as f64 / (self.rows as f64).powi(2)
     }

@@ -363,7 +363,8 @@ fn a_coefficient_given_indices_is_covered() {
     assert!(length < 1.3, "{length}");
 }
 
-/// Such a fit says so, keeps saying so once it was saved, and is not refined. No interface makes one.
+/// Such a fit says so, keeps saying so once it was saved, and is not refined. No interface makes
+/// one.
 #[test]
 fn indices_are_told_and_kept() {
     let drawn = drawn(Shape::Independent, 4000, 50, 9);
