@@ -116,12 +116,13 @@ class GroupedFit(Released["_native.GroupedFit"]):
         if not _data.is_pandas(data) or self.by not in data:
             raise RequestError(f"rows of groups are a pandas DataFrame with the column {self.by!r}: give one, or predict by a fit of groups")
         levels = [_level(value) for value in data[self.by]]
-        found = pd.Series(math.nan, index=data.index, name="estimate")
+        found = [math.nan] * len(levels)
         for level, fit in self._fits.items():
             places = [place for place, one in enumerate(levels) if one == level]
             if places:
-                found.iloc[places] = fit.predict(data.iloc[places]).to_numpy()
-        return found
+                for place, estimate in zip(places, fit.predict(data.iloc[places]), strict=True):
+                    found[place] = estimate
+        return pd.Series(found, index=data.index, name="estimate")
 
     def plot(self, ax: Any = None) -> Any:
         """Draws each coefficient, except the intercept, with its interval in every group.

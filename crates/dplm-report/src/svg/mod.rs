@@ -5,7 +5,7 @@
 //!
 //! # Examples
 //! ```
-//! use dplm::report::svg::{Anchor, Scale, Svg};
+//! use dplm_report::svg::{Anchor, Scale, Svg};
 //! let (across, mut svg) = (Scale::linear((0.0, 10.0), (20.0, 180.0)), Svg::new());
 //! for tick in across.ticks() {
 //!     svg.rich((tick.place, 50.0), Anchor::Middle, 12.0, "fill=\"#555\"", &tick.label);
