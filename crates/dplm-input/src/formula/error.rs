@@ -176,8 +176,8 @@ pub enum FormulaError {
     },
     /// The response has levels.
     #[error(
-        "formula: the response '{column}' must be a number, not a category: for the probability of the last of two levels, set the \
-         family to binomial; for a linear probability model, store 1 for that level and 0 for every other, and write {column}[0..1]"
+        "formula: the response '{column}' must be a number, not a category, or one of two levels with family binomial: store 1 for one level \
+         and 0 for every other, then write {column}[0..1], for a logit with family binomial and a linear probability model without"
     )]
     CategoricalResponse {
         /// The column.
