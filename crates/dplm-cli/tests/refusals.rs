@@ -131,7 +131,7 @@ fn columns_without_bounds() {
 fn a_category_is_no_response() {
     let directory = Directory::new();
     let sentence = refused(&directory, "none.csv", "parttime{no,yes} ~ educ[0..20]", &RHO, 2);
-    assert!(sentence.contains("family to binomial") && sentence.contains("write parttime[0..1]"), "{sentence}");
+    assert!(sentence.contains("family binomial") && sentence.contains("write parttime[0..1]"), "{sentence}");
 }
 
 /// The budget a refusal asks for.
