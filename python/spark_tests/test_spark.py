@@ -299,7 +299,7 @@ def test_refusals(spark: SparkSession, wages: pa.Table) -> None:
     with pytest.raises(dplm.DataError, match="no column 'who'"):
         dplm.spark.lm(FORMULA, rows, rho=0.5, person="who")
     with pytest.raises(dplm.RequestError, match="rows of a person must be between"):
-        dplm.spark.lm(FORMULA, rows, rho=0.5, person="educ", rows_per_person=1 << 15)
+        dplm.spark.lm("wage[0..60] ~ exper[0..45]", rows, rho=0.5, person="educ", rows_per_person=1 << 15)
     with pytest.raises(dplm.RequestError, match="the same for all rows of a group"):
         dplm.spark.lm("wage[0..60] ~ educ[8..20] + union{no,yes}", rows, rho=0.5, by="union{no,yes}")
     with pytest.raises(dplm.RequestError, match="leave device out"):
