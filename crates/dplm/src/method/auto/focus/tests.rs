@@ -358,7 +358,6 @@ fn a_coefficient_given_indices_is_covered() {
     let off: f64 = found.iter().map(|(off, _)| off.powi(2)).sum();
     let classical = 1.0 / (rows as f64 * 0.36 / 1.64).sqrt();
     let length = found.iter().map(|(_, error)| error / classical).sum::<f64>() / 24.0;
-    println!("{off:.1}, length {length:.3}");
     assert!((7.3..53.7).contains(&off), "{off}");
     assert!(length < 1.3, "{length}");
 }
